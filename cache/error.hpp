@@ -1,7 +1,7 @@
 #pragma once
 
-/// Errors are values in troupe. Everything that can fail outside of an actor returns a `Result`; between actors the same
-/// error travels as a `caf::error` with the same code (see actors/messages.hpp).
+/// Errors are values in troupe. Everything that can fail outside of an actor returns a `Result`; between actors the
+/// same error travels as a `caf::error` with the same code (see actors/messages.hpp).
 
 #include <cstdint>
 #include <string>

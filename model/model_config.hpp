@@ -49,12 +49,19 @@ struct ModelConfig {
   double rms_norm_eps = 1e-6;
   RopeConfig rope;
   Activation activation = Activation::silu;
+  /// Biases of the query, key and value projections.
   bool attention_bias = false;
+  /// Bias of the attention's output projection.
+  bool attention_output_bias = false;
+  /// Biases of all three projections.
   bool mlp_bias = false;
   bool tie_word_embeddings = false;
+  /// One for each layer.
   std::vector<AttentionType> layer_types;
+  /// Tokens that a sliding layer sees, the query's own included; 0 if no layer slides.
   std::int32_t sliding_window = 0;
   std::optional<TokenId> bos_token_id;
+  /// Tokens that end a sequence; from generation_config.json if that names any, as in transformers.
   std::vector<TokenId> eos_token_ids;
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -11,6 +12,22 @@
 #include "cache/types.hpp"
 
 namespace troupe {
+
+/// Turns the tokens of one sequence into text as they come. Every returned piece is valid UTF-8.
+class TokenDecoder {
+ public:
+  TokenDecoder() = default;
+  TokenDecoder(const TokenDecoder&) = delete;
+  TokenDecoder& operator=(const TokenDecoder&) = delete;
+  TokenDecoder(TokenDecoder&&) = delete;
+  TokenDecoder& operator=(TokenDecoder&&) = delete;
+  virtual ~TokenDecoder() = default;
+
+  /// Text that is settled by `ids` and those before them; may be empty.
+  [[nodiscard]] virtual std::string push(std::span<const TokenId> ids) = 0;
+  /// The rest of the text. Nothing may be pushed afterwards.
+  [[nodiscard]] virtual std::string finish() = 0;
+};
 
 /// Text to token ids and back. Thread-safe after construction.
 class Tokenizer {
@@ -29,6 +46,10 @@ class Tokenizer {
 
   /// Text of `ids`. Invalid UTF-8 becomes U+FFFD, as in tokenizers.
   [[nodiscard]] virtual std::string decode(std::span<const TokenId> ids, bool skip_special_tokens) const = 0;
+
+  /// A decoder whose pieces, joined, are `decode` of all ids; the tokenizer outlives it. By default it joins
+  /// `token_bytes`, invalid UTF-8 replaced.
+  [[nodiscard]] virtual std::unique_ptr<TokenDecoder> make_decoder(bool skip_special_tokens) const;
 
   /// Raw bytes that a token stands for, possibly not valid UTF-8 on its own; empty for unknown ids.
   [[nodiscard]] virtual std::string_view token_bytes(TokenId id) const = 0;

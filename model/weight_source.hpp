@@ -48,6 +48,10 @@ class WeightSource {
   /// The same rounded to bfloat16 (round to nearest even), without a float32 copy of the whole tensor.
   [[nodiscard]] virtual Result<void> read_bf16(std::string_view name, std::span<const std::int64_t> expected_shape,
                                                std::span<std::uint16_t> out) const = 0;
+  /// Reads some rows (slices along the first dimension) of a matrix as float32, in the order given, for an embedding that
+  /// stays in the file. `out` has one row for each of `rows`. Error: no such tensor or row.
+  [[nodiscard]] virtual Result<void> read_rows_f32(std::string_view name, std::span<const std::int32_t> rows,
+                                                   std::span<float> out) const = 0;
 };
 
 }  // namespace troupe
