@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <string>
 
+#include "cache/error.hpp"
+
 namespace troupe {
 
 /// How an engine is told to end.
@@ -42,5 +44,8 @@ struct EngineConfig {
   /// Threads of the actor system's pool.
   std::int32_t pool_threads = 2;
 };
+
+/// Checks every setting. Error `invalid_request` names the first one that is wrong, its limits and what was found.
+[[nodiscard]] Result<void> validate(const EngineConfig& config);
 
 }  // namespace troupe

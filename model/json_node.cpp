@@ -84,6 +84,11 @@ std::int64_t JsonNode::integer() const {
   return fits ? value_->get<std::int64_t>() : 0;
 }
 
+double JsonNode::number() const {
+  expect(value_->is_number(), "a number");
+  return value_->is_number() ? value_->get<double>() : 0.0;
+}
+
 void JsonNode::refuse(ErrorCode code, const std::string& message) const {
   if (!problem_->error) {
     problem_->error = Error{.code = code, .message = (pointer_.empty() ? "/" : pointer_) + ": " + message};

@@ -28,6 +28,7 @@ class JsonNode {
   /// Whether the value is null, as it is when a field is missing.
   [[nodiscard]] bool is_null() const { return value_->is_null(); }
   [[nodiscard]] bool is_string() const { return value_->is_string(); }
+  [[nodiscard]] bool is_array() const { return value_->is_array(); }
   /// A field of an object; null if there is none.
   [[nodiscard]] JsonNode operator[](std::string_view key) const;
   [[nodiscard]] std::vector<JsonNode> elements() const;
@@ -39,6 +40,8 @@ class JsonNode {
   [[nodiscard]] bool boolean() const;
   [[nodiscard]] bool boolean_or(bool fallback) const { return is_null() ? fallback : boolean(); }
   [[nodiscard]] std::int64_t integer() const;
+  /// Any number, as a double.
+  [[nodiscard]] double number() const;
 
   /// Notes that this value is wrong, if nothing was before.
   void refuse(ErrorCode code, const std::string& message) const;

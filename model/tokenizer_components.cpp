@@ -180,7 +180,6 @@ std::size_t read_count(const JsonNode& node, std::size_t max) {
 }
 
 void add_decoder_steps(const JsonNode& node, std::size_t longest_token, std::vector<DecoderStep>& steps) {
-  const std::size_t step = steps.size();
   const std::string type = node["type"].string();
   if (type == "Sequence") {
     for (const JsonNode& element : node["decoders"].elements()) {
@@ -208,9 +207,6 @@ void add_decoder_steps(const JsonNode& node, std::size_t longest_token, std::vec
                                         .drop_in_first_token = read_prepend_scheme(node) != PrependScheme::never});
   } else {
     refuse_type(node, "decoder");
-  }
-  if (steps.size() > step && !works_after(steps, step)) {
-    node.refuse(ErrorCode::unsupported, "this decoder works on tokens, but one before it makes them one text");
   }
 }
 
@@ -289,6 +285,9 @@ std::vector<DecoderStep> read_decoder(const JsonNode& node, std::size_t longest_
     steps.emplace_back(JoinDecoder{});
   } else {
     add_decoder_steps(node, longest_token, steps);
+    if (const Result<void> checked = check_decoder(steps); !checked) {
+      node.refuse(checked.error().code, "step " + checked.error().message);
+    }
   }
   return steps;
 }

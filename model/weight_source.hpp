@@ -8,13 +8,9 @@
 #include <vector>
 
 #include "cache/error.hpp"
+#include "model/dtype.hpp"
 
 namespace troupe {
-
-/// Element types that a model file stores. The quantized ones are GGUF's.
-enum class DType : std::uint8_t { f32, f16, bf16, q4_0, q4_1, q5_0, q5_1, q8_0, q4_k, q5_k, q6_k, other };
-
-[[nodiscard]] std::string_view to_string(DType type) noexcept;
 
 /// A tensor as it lies in a memory-mapped file; valid as long as its source lives.
 struct TensorView {
@@ -22,6 +18,9 @@ struct TensorView {
   /// Row-major, outermost dimension first (GGUF's order is reversed on reading).
   std::vector<std::int64_t> shape;
   std::span<const std::byte> bytes;
+  /// Attention heads whose rotary rows lie interleaved, as llama.cpp stores them (row 2i + s of a head is the model's row
+  /// s * head_dim / 2 + i); 0 if the rows lie as in the model. Reading undoes it.
+  std::int64_t interleaved_heads = 0;
 };
 
 /// The tensors of a model under Hugging Face names ("model.layers.0.self_attn.q_proj.weight"), wherever they come from.

@@ -2,7 +2,8 @@
 
 /// SIMD vectors in the compilers' own extension (GCC and Clang), as wide as the including source file asks for by
 /// TROUPE_LANES. TROUPE_ISA names a namespace of its own, so that the linker never takes a function that was compiled
-/// for one instruction set for its namesake of another. For the same reason no inline function of another header is used.
+/// for one instruction set for its namesake of another. For the same reason no inline function of another header is
+/// used.
 
 #include <cstdint>
 

@@ -1,0 +1,201 @@
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "model/bpe_tokenizer.hpp"
+#include "model/tokenizer_loader.hpp"
+#include "model/unicode.hpp"
+
+namespace troupe {
+namespace {
+
+/// Values of `tokenizer.ggml.token_type`.
+enum TokenType : std::int32_t { kNormal = 1, kUnknown = 2, kControl = 3, kUserDefined = 4, kUnused = 5, kByte = 6 };
+
+/// How the text before byte-level merges is cut, as the model's tokenizer.json has it; `tokenizer.ggml.pre` only names
+/// it.
+struct ByteLevelScheme {
+  std::string_view name;
+  /// Empty for GPT-2's own pattern.
+  std::string_view pattern;
+  bool digits_one_by_one = false;
+  bool nfc = false;
+  bool ignore_merges = false;
+};
+
+constexpr std::string_view kLlama3Pattern =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr std::string_view kQwen2Pattern =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+
+constexpr std::array<ByteLevelScheme, 6> kSchemes = {{
+    {.name = "gpt-2", .pattern = ""},
+    {.name = "smollm", .pattern = "", .digits_one_by_one = true},
+    {.name = "llama-bpe", .pattern = kLlama3Pattern, .ignore_merges = true},
+    {.name = "llama3", .pattern = kLlama3Pattern, .ignore_merges = true},
+    {.name = "llama-v3", .pattern = kLlama3Pattern, .ignore_merges = true},
+    {.name = "qwen2", .pattern = kQwen2Pattern, .nfc = true},
+}};
+
+Result<const ByteLevelScheme*> find_scheme(std::string_view name) {
+  std::string known;
+  for (const ByteLevelScheme& scheme : kSchemes) {
+    if (scheme.name == name) {
+      return &scheme;
+    }
+    known += (known.empty() ? "" : ", ") + std::string(scheme.name);
+  }
+  return fail(ErrorCode::unsupported, "tokenizer.ggml.pre: pre-tokenizer \"" + std::string(name) +
+                                          "\" is not supported; supported are " + known);
+}
+
+Result<std::shared_ptr<const Vocabulary>> make_vocabulary(std::vector<std::string> tokens) {
+  Vocabulary vocabulary;
+  for (std::size_t id = 0; id < tokens.size(); ++id) {
+    if (Result<void> added = vocabulary.add(std::move(tokens[id]), static_cast<std::int64_t>(id)); !added) {
+      return fail(added.error().code,
+                  "tokenizer.ggml.tokens: number " + std::to_string(id) + ": " + added.error().message);
+    }
+  }
+  return std::make_shared<const Vocabulary>(std::move(vocabulary));
+}
+
+/// Control and user-defined tokens are found in the text as they are.
+std::vector<AddedToken> added_tokens(const GgufVocabulary& source, const Vocabulary& vocabulary) {
+  std::vector<AddedToken> added;
+  for (std::size_t id = 0; id < source.token_types.size(); ++id) {
+    const std::int32_t type = source.token_types[id];
+    if (type == kControl || type == kUserDefined || type == kUnknown) {
+      added.push_back({.id = static_cast<TokenId>(id),
+                       .content = *vocabulary.token(static_cast<TokenId>(id)),
+                       .normalized = false,
+                       .special = type != kUserDefined});
+    }
+  }
+  return added;
+}
+
+Result<void> check(const GgufVocabulary& source) {
+  const auto has_token = [&source](const std::optional<TokenId>& id) {
+    return !id || (*id >= 0 && static_cast<std::size_t>(*id) < source.tokens.size());
+  };
+  if (!source.token_types.empty() && source.token_types.size() != source.tokens.size()) {
+    return fail(ErrorCode::malformed_file,
+                "tokenizer.ggml.token_type: expected " + std::to_string(source.tokens.size()) +
+                    " values, one for each token, found " + std::to_string(source.token_types.size()));
+  }
+  if (!has_token(source.bos_token_id) || !has_token(source.eos_token_id) || !has_token(source.unknown_token_id)) {
+    return fail(ErrorCode::malformed_file, "tokenizer.ggml: a special token's id is not below the number of tokens, " +
+                                               std::to_string(source.tokens.size()));
+  }
+  return {};
+}
+
+Result<void> fill_byte_level(const GgufVocabulary& source, BpeTokenizerParts& parts) {
+  const auto scheme = find_scheme(source.pre);
+  if (!scheme) {
+    return tl::unexpected(scheme.error());
+  }
+  std::vector<std::pair<std::string, std::string>> pairs;
+  pairs.reserve(source.merges.size());
+  for (std::size_t i = 0; i < source.merges.size(); ++i) {
+    const std::string& merge = source.merges[i];
+    // A part may itself begin with a space only in files that are broken: the byte-level alphabet has none.
+    const std::size_t space = merge.find(' ');
+    if (space == std::string::npos || merge.find(' ', space + 1) != std::string::npos) {
+      return fail(ErrorCode::malformed_file, "tokenizer.ggml.merges: number " + std::to_string(i) +
+                                                 ": expected two parts with one space between them, found \"" + merge +
+                                                 '"');
+    }
+    pairs.emplace_back(merge.substr(0, space), merge.substr(space + 1));
+  }
+  Result<std::vector<BpeMerge>> merges = ranked_merges(*parts.vocabulary, pairs);
+  if (!merges) {
+    return fail(merges.error().code, "tokenizer.ggml.merges: number " + merges.error().message);
+  }
+  parts.merges = std::move(*merges);
+  parts.options.ignore_merges = (*scheme)->ignore_merges;
+  if ((*scheme)->nfc) {
+    parts.normalizers.push_back(unicode_normalizer(NormalizationForm::nfc));
+  }
+  if ((*scheme)->digits_one_by_one) {
+    parts.pre_tokenizers.push_back(character_pre_tokenizer(is_numeric, SplitBehavior::isolated));
+  }
+  Result<Regex> regex = Regex::compile((*scheme)->pattern.empty() ? gpt2_pattern() : (*scheme)->pattern);
+  if (!regex) {
+    return tl::unexpected(std::move(regex.error()));
+  }
+  parts.pre_tokenizers.push_back(byte_level_pre_tokenizer(
+      {.add_prefix_space = false, .split = split_pre_tokenizer(TextPattern(std::move(*regex)), {})}));
+  parts.decoder.emplace_back(ByteLevelDecoder{});
+  return {};
+}
+
+/// SentencePiece BPE as transformers' converter writes it for Llama 2: the space is U+2581, one is put in front, and
+/// what the vocabulary lacks becomes bytes.
+Result<void> fill_sentence_piece(const GgufVocabulary& source, BpeTokenizerParts& parts) {
+  if (source.scores.size() != source.tokens.size() || source.token_types.empty()) {
+    return fail(ErrorCode::malformed_file, "tokenizer.ggml.scores and token_type: expected " +
+                                               std::to_string(source.tokens.size()) + " values each, found " +
+                                               std::to_string(source.scores.size()) + " and " +
+                                               std::to_string(source.token_types.size()));
+  }
+  std::vector<bool> mergeable;
+  bool has_bytes = false;
+  for (const std::int32_t type : source.token_types) {
+    mergeable.push_back(type == kNormal);
+    has_bytes = has_bytes || type == kByte;
+  }
+  parts.merges = scored_merges(*parts.vocabulary, source.scores, mergeable);
+  parts.options = {.unknown = source.unknown_token_id, .fuse_unknown = true, .byte_fallback = has_bytes};
+  const std::string space = "\u2581";
+  if (source.add_space_prefix) {
+    parts.normalizers.push_back(prepend_normalizer(space));
+  }
+  parts.normalizers.push_back(replace_normalizer(TextPattern(std::string(" ")), space));
+  parts.decoder = {ReplaceDecoder{.pattern = TextPattern(space), .content = " "}, ByteFallbackDecoder{}, FuseDecoder{}};
+  if (source.add_space_prefix) {
+    parts.decoder.emplace_back(StripDecoder{.content = " ", .start = 1, .stop = 0});
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Tokenizer>> make_tokenizer(GgufVocabulary vocabulary) {
+  if (Result<void> checked = check(vocabulary); !checked) {
+    return tl::unexpected(std::move(checked.error()));
+  }
+  const bool byte_level = vocabulary.model == "gpt2";
+  if (!byte_level && vocabulary.model != "llama") {
+    return fail(ErrorCode::unsupported,
+                "tokenizer.ggml.model: \"" + vocabulary.model + "\" is not supported; supported are gpt2 and llama");
+  }
+  auto tokens = make_vocabulary(vocabulary.tokens);
+  if (!tokens) {
+    return tl::unexpected(std::move(tokens.error()));
+  }
+  BpeTokenizerParts parts;
+  parts.vocabulary = std::move(*tokens);
+  parts.added_tokens = added_tokens(vocabulary, *parts.vocabulary);
+  parts.bos_token_id = vocabulary.bos_token_id;
+  parts.eos_token_id = vocabulary.eos_token_id;
+  if (vocabulary.add_bos_token && vocabulary.bos_token_id) {
+    parts.prefix.push_back(*vocabulary.bos_token_id);
+  }
+  if (vocabulary.add_eos_token && vocabulary.eos_token_id) {
+    parts.suffix.push_back(*vocabulary.eos_token_id);
+  }
+  Result<void> filled = byte_level ? fill_byte_level(vocabulary, parts) : fill_sentence_piece(vocabulary, parts);
+  if (!filled) {
+    return tl::unexpected(std::move(filled.error()));
+  }
+  return BpeTokenizer::make(std::move(parts));
+}
+
+}  // namespace troupe
