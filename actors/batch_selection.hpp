@@ -7,7 +7,8 @@
 
 namespace troupe {
 
-/// What the policies have in common: fills a step within its budgets, in the order in which they name kinds of requests.
+/// What the policies have in common: fills a step within its budgets, in the order in which they name kinds of
+/// requests.
 class BatchSelection {
  public:
   /// @param safety_margin Fraction of the blocks that admissions leave free while others run.

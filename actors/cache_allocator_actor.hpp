@@ -20,16 +20,13 @@ struct CacheAllocatorArguments {
   std::shared_ptr<TraceLane> trace;
 };
 
-/// State of a CACHE ALLOCATOR. What it does is in `CacheAllocator` and `execute_orders`, which need no actor system.
+/// State of a CACHE ALLOCATOR. What it does is in `CacheAllocator` and `execute_group_orders`, which need
+/// no actor system.
 struct CacheAllocatorState {
   static inline const char* name = "cache allocator";
   CacheAllocatorArguments arguments;
   std::unique_ptr<CacheAllocator> allocator;
 };
-
-/// Executes `orders` in their order: complete, release, adopt, fork, extend. Returns the copies that forks need. On an
-/// error, which is always a bug of the bookkeeping, the rest is left undone.
-[[nodiscard]] Result<std::vector<BlockCopy>> execute_orders(CacheAllocator& allocator, GroupOrders& orders);
 
 /// Serves one layer group. Ends with the error as its exit reason if orders cannot be executed.
 CacheAllocatorActor::behavior_type cache_allocator_actor(

@@ -21,7 +21,8 @@ void register_messages(caf::actor_system_config& config);
 /// default policy, work stealing, polls: it burns a third of a core and delays messages by milliseconds.
 void configure_caf(caf::actor_system_config& config, std::int32_t pool_threads);
 
-/// The same error for actors and for plain code. Errors of CAF become `shutting_down` (the actor is gone) or `internal`.
+/// The same error for actors and for plain code. Errors of CAF become `shutting_down` (the actor is gone) or
+/// `internal`.
 [[nodiscard]] caf::error to_caf_error(const Error& error);
 [[nodiscard]] Error from_caf_error(const caf::error& error);
 

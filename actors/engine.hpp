@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "actors/engine_config.hpp"
 #include "actors/request.hpp"
 #include "actors/statistics.hpp"
-#include "actors/engine_config.hpp"
 #include "cache/error.hpp"
 #include "cache/step_executor.hpp"
 
@@ -52,7 +52,8 @@ class Engine {
   /// Checks the invariants of every block table and of the block manager; meant for tests and debugging.
   [[nodiscard]] Result<void> check_invariants() const;
 
-  /// Ends the engine. `drain` finishes what was accepted, `cancel` ends it now. Requests left after `grace` are cancelled.
+  /// Ends the engine. `drain` finishes what was accepted, `cancel` ends it now. Requests left after `grace` are
+  /// cancelled.
   void shutdown(ShutdownMode mode, std::chrono::milliseconds grace);
 
  private:

@@ -2,9 +2,6 @@
 
 #include <utility>
 
-#include <caf/exit_reason.hpp>
-#include <spdlog/spdlog.h>
-
 #include "actors/cache_allocator_actor.hpp"
 #include "actors/engine_setup.hpp"
 #include "actors/model_runner_actor.hpp"
@@ -57,9 +54,8 @@ void EngineState::start() {
   trace_ = add_lane("engine");
   const auto runner_trace = add_lane("model runner");
   ModelRunnerActor& runner = ledger_->children.runner;
-  runner = arguments_.runner_thread == RunnerThread::own
-               ? self_->spawn<caf::detached>(model_runner_actor, runner_trace)
-               : self_->spawn(model_runner_actor, runner_trace);
+  runner = arguments_.runner_thread == RunnerThread::own ? self_->spawn<caf::detached>(model_runner_actor, runner_trace)
+                                                         : self_->spawn(model_runner_actor, runner_trace);
   self_->monitor(runner);
   self_->request(runner, caf::infinite, MakeExecutor{arguments_.make_executor})
       .then([this](Done) { allocate_cache(); },
@@ -211,7 +207,7 @@ void EngineState::pass_on(RequestOutputs& message) {
     if (output.reason != FinishReason::none) {
       ledger_->sessions.close(output.id);
       if (!ledger_->sessions.has_client(client.address())) {
-        self_->demonitor(client);
+        self_->demonitor(client.address());
       }
     }
     self_->send(client, std::move(output));
@@ -242,247 +238,9 @@ Error EngineState::refusal() const {
   return {ErrorCode::shutting_down, "the engine is shutting down"};
 }
 
-// -- questions --------------------------------------------------------------------------------------------------------
-
-caf::result<Done> EngineState::await_ready() {
-  if (serves()) {
-    return Done{};
-  }
-  if (phase_ != Phase::starting) {
-    return to_caf_error(failure_ ? *failure_ : refusal());
-  }
-  auto [promise, key] = owe<Done>();
-  ready_promises_.push_back(key);
-  return promise;
-}
-
-caf::result<EngineStatistics> EngineState::statistics() {
-  if (!ledger_->children.scheduler) {
-    return add_own(last_statistics_);
-  }
-  auto [promise, key] = owe<EngineStatistics>();
-  self_->request(ledger_->children.scheduler, caf::infinite, GetStatistics{})
-      .then(
-          [this, key](EngineStatistics& statistics) {
-            ledger_->promises.keep(key, add_own(std::move(statistics)));
-          },
-          [this, key](const caf::error&) { ledger_->promises.keep(key, add_own(last_statistics_)); });
-  return promise;
-}
-
-EngineStatistics EngineState::add_own(EngineStatistics statistics) const {
-  statistics.refused_requests += refused_requests_;
-  statistics.failed_requests += failed_requests_;
-  return statistics;
-}
-
-caf::result<Done> EngineState::check_invariants() {
-  if (!serves()) {
-    return to_caf_error(refusal());
-  }
-  auto [promise, key] = owe<Done>();
-  // Once planning is held, all orders that were given are in the allocators' mailboxes, before the questions below.
-  self_->request(ledger_->children.scheduler, caf::infinite, HoldSteps{})
-      .then([this, key](Done) { collect_tables(key); }, answer_error(key));
-  return promise;
-}
-
-void EngineState::collect_tables(OpenPromises::Key key) {
-  struct Collection {
-    std::vector<BlockTables> groups;
-    std::size_t missing = 0;
-    caf::error error;
-  };
-  const auto& allocators = ledger_->children.allocators;
-  auto collection = std::make_shared<Collection>();
-  collection->groups.resize(allocators.size());
-  collection->missing = allocators.size();
-  const auto finish = [this, key, collection] {
-    if (--collection->missing > 0) {
-      return;
-    }
-    std::vector<std::span<const BlockId>> tables;
-    for (const BlockTables& group : collection->groups) {
-      for (const auto& [request, table] : group.tables) {
-        tables.emplace_back(table);
-      }
-    }
-    const Result<void> checked = manager_->check_invariants(tables);
-    if (ledger_->children.scheduler) {
-      self_->send(ledger_->children.scheduler, ResumeSteps{});
-    }
-    if (collection->error) {
-      ledger_->promises.keep(key, collection->error);
-    } else if (!checked) {
-      ledger_->promises.keep(key, to_caf_error(checked.error()));
-    } else {
-      ledger_->promises.keep(key, Done{});
-    }
-  };
-  for (std::size_t group = 0; group < allocators.size(); ++group) {
-    self_->request(allocators[group], caf::infinite, GetBlockTables{})
-        .then(
-            [collection, group, finish](BlockTables& tables) {
-              collection->groups[group] = std::move(tables);
-              finish();
-            },
-            [collection, finish](const caf::error& error) {
-              collection->error = to_caf_error(from_caf_error(error));
-              finish();
-            });
-  }
-}
-
-// -- end --------------------------------------------------------------------------------------------------------------
-
-caf::result<EngineStatistics> EngineState::shut_down(const Shutdown& message) {
-  auto [promise, key] = owe<EngineStatistics>();
-  shutdown_promises_.push_back(key);
-  quit_when_stopped_ = true;
-  begin_shutdown(message.mode, message.grace_ms);
-  return promise;
-}
-
-void EngineState::begin_shutdown(ShutdownMode mode, std::int64_t grace_ms) {
-  switch (phase_) {
-    case Phase::starting:
-      // Nobody was accepted yet.
-      phase_ = Phase::stopping;
-      for (const HeldRequest& held : std::exchange(held_, {})) {
-        ledger_->promises.keep(held.key, to_caf_error(refusal()));
-      }
-      for (const OpenPromises::Key key : std::exchange(ready_promises_, {})) {
-        ledger_->promises.keep(key, to_caf_error(refusal()));
-      }
-      stop_next();
-      return;
-    case Phase::running:
-    case Phase::draining: {
-      if (mode == ShutdownMode::cancel || grace_ms <= 0 || ledger_->sessions.empty()) {
-        cancel_all();
-        return;
-      }
-      constexpr std::int64_t kLongestGraceMs = 7LL * 24 * 3600 * 1000;
-      phase_ = Phase::draining;
-      self_->delayed_send(self_, std::chrono::milliseconds(std::min(grace_ms, kLongestGraceMs)), GraceOver{});
-      return;
-    }
-    case Phase::cancelling:
-    case Phase::stopping:
-      return;
-    case Phase::stopped:
-      finish();
-      return;
-  }
-}
-
-void EngineState::cancel_all() {
-  phase_ = Phase::cancelling;
-  const auto stop = [this] {
-    if (phase_ != Phase::cancelling) {
-      return;
-    }
-    phase_ = Phase::stopping;
-    // The scheduler has sent every last output before its answer, so this finds none.
-    failed_requests_ += ledger_->fail_sessions({ErrorCode::internal, "the scheduler did not end the request"});
-    stop_next();
-  };
-  self_->request(ledger_->children.scheduler, caf::infinite, CancelAllRequests{})
-      .then([stop](Done) { stop(); }, [stop](const caf::error&) { stop(); });
-}
-
-void EngineState::on_child_down(const caf::down_msg& message) {
-  EngineChildren& children = ledger_->children;
-  std::string ended;
-  if (children.scheduler && message.source == children.scheduler.address()) {
-    children.scheduler = nullptr;
-    ended = SchedulerState::name;
-  } else if (children.runner && message.source == children.runner.address()) {
-    children.runner = nullptr;
-    ended = ModelRunnerState::name;
-  } else {
-    const auto found = std::find_if(children.allocators.begin(), children.allocators.end(), [&](const auto& allocator) {
-      return message.source == allocator.address();
-    });
-    if (found == children.allocators.end()) {
-      on_client_down(message.source);
-      return;
-    }
-    children.allocators.erase(found);
-    ended = CacheAllocatorState::name;
-  }
-  if (phase_ == Phase::stopping) {
-    stop_next();
-    return;
-  }
-  const Error reason = from_caf_error(message.reason);
-  fail_engine({reason.code == ErrorCode::internal ? ErrorCode::internal : ErrorCode::step_failed,
-               "the " + ended + " has ended: " + reason.message});
-}
-
-void EngineState::fail_engine(Error error) {
-  if (phase_ == Phase::stopping || phase_ == Phase::stopped) {
-    return;
-  }
-  spdlog::error("troupe: {}", error.message);
-  failure_ = std::move(error);
-  phase_ = Phase::stopping;
-  failed_requests_ += ledger_->fail_sessions(*failure_);
-  for (const OpenPromises::Key key : std::exchange(ready_promises_, {})) {
-    ledger_->promises.keep(key, to_caf_error(*failure_));
-  }
-  for (const HeldRequest& held : std::exchange(held_, {})) {
-    ledger_->promises.keep(held.key, to_caf_error(refusal()));
-  }
-  stop_next();
-}
-
-void EngineState::stop_next() {
-  EngineChildren& children = ledger_->children;
-  if (children.scheduler) {
-    const auto end = [this] {
-      if (ledger_->children.scheduler) {
-        self_->send_exit(ledger_->children.scheduler, caf::exit_reason::user_shutdown);
-      }
-    };
-    self_->request(children.scheduler, caf::infinite, GetStatistics{})
-        .then(
-            [this, end](EngineStatistics& statistics) {
-              last_statistics_ = std::move(statistics);
-              last_statistics_.running_requests = 0;
-              last_statistics_.waiting_requests = 0;
-              end();
-            },
-            [end](const caf::error&) { end(); });
-  } else if (!children.allocators.empty()) {
-    for (const CacheAllocatorActor& allocator : children.allocators) {
-      self_->send_exit(allocator, caf::exit_reason::user_shutdown);
-    }
-  } else if (children.runner) {
-    self_->send_exit(children.runner, caf::exit_reason::user_shutdown);
-  } else {
-    phase_ = Phase::stopped;
-    if (quit_when_stopped_) {
-      finish();
-    }
-  }
-}
-
-void EngineState::finish() {
-  if (!arguments_.config.trace_file.empty()) {
-    if (const Result<void> written = recorder_.write(arguments_.config.trace_file); !written) {
-      spdlog::error("troupe: {}", written.error().message);
-    }
-  }
-  for (const OpenPromises::Key key : std::exchange(shutdown_promises_, {})) {
-    ledger_->promises.keep(key, add_own(last_statistics_));
-  }
-  self_->quit(caf::exit_reason::user_shutdown);
-}
-
 EngineActor spawn_engine(caf::actor_system& system, EngineArguments arguments) {
-  const auto run = [](EngineState::Self self, EngineArguments& moved) {
-    return self->state.make_behavior(std::move(moved));
+  const auto run = [](EngineState::Self self, const EngineArguments& given) {
+    return self->state.make_behavior(given);
   };
   return system.spawn(run, std::move(arguments));
 }

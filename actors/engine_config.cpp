@@ -21,9 +21,9 @@ Result<void> check(const Setting& setting) {
   if (setting.value >= setting.lowest && setting.value <= setting.highest) {
     return {};
   }
-  return fail(ErrorCode::invalid_request, std::string(setting.name) + " must be in [" +
-                                              std::to_string(setting.lowest) + ", " + std::to_string(setting.highest) +
-                                              "], but is " + std::to_string(setting.value));
+  return fail(ErrorCode::invalid_request, std::string(setting.name) + " must be in [" + std::to_string(setting.lowest) +
+                                              ", " + std::to_string(setting.highest) + "], but is " +
+                                              std::to_string(setting.value));
 }
 
 }  // namespace

@@ -4,8 +4,8 @@
 
 namespace troupe {
 
-/// Serves running requests before it admits new ones: decoding ones first, then the rest of started prompts, then waiting
-/// requests in order. Counterpart of `FIFOScheduler` of transformers.
+/// Serves running requests before it admits new ones: decoding ones first, then the rest of started prompts, then
+/// waiting requests in order. Counterpart of `FIFOScheduler` of transformers.
 class FifoPolicy final : public SchedulingPolicy {
  public:
   /// Leaves decoding requests room to grow, so that few are preempted.

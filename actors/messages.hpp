@@ -196,6 +196,25 @@ using CacheAllocatorActor = caf::typed_actor<
     // Returns a copy of the block tables.
     caf::replies_to<GetBlockTables>::with<BlockTables>>;
 
+/// Asks the DISPATCHER to submit a request and to call `on_output` with its outputs.
+struct SubmitWithCallback {
+  Request request;
+  OutputCallback on_output;
+};
+
+/// Asks the DISPATCHER to fork a request and to call `on_output` with the children's outputs.
+struct ForkWithCallback {
+  ForkRequest fork;
+  OutputCallback on_output;
+};
+
+/// The DISPATCHER: the client of all requests that come through the class `Engine`.
+using DispatcherActor = ClientActor::extend<
+    // Submits a request.
+    caf::replies_to<SubmitWithCallback>::with<RequestAccepted>,
+    // Forks a request.
+    caf::replies_to<ForkWithCallback>::with<ForkAccepted>>;
+
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, SubmitRequest& x) {
   return f(caf::meta::type_name("SubmitRequest"), x.request, x.client);
@@ -264,3 +283,5 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::RunStep)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::GroupInputs)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::StepResult)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::ExecuteOrders)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::SubmitWithCallback)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::ForkWithCallback)

@@ -11,9 +11,9 @@
 
 namespace troupe {
 
-/// Executes `orders` in their order: complete, release, adopt, fork, extend. With a plan it then builds the group's inputs
-/// for that step; without one (housekeeping) there are none. An error is always a bug of the bookkeeping; what comes after
-/// it is left undone.
+/// Executes `orders` in their order: complete, release, adopt, fork, extend. With a plan it then builds the group's
+/// inputs for that step; without one (housekeeping) there are none. An error is always a bug of the bookkeeping; what
+/// comes after it is left undone.
 /// @param plan Null for housekeeping, which must not fork.
 [[nodiscard]] Result<std::optional<GroupInputs>> execute_group_orders(CacheAllocator& allocator, GroupOrders orders,
                                                                       const StepPlan* plan);

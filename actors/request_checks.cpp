@@ -53,8 +53,8 @@ Result<void> check_request(const Request& request, const ModelDescription& model
     return tl::unexpected<Error>(wrong("max_new_tokens", "at least 1", std::to_string(*request.max_new_tokens)));
   }
   if (request.prompt_ids.size() > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
-    return fail(ErrorCode::request_too_long, "prompt_ids has " + std::to_string(request.prompt_ids.size()) +
-                                                 " tokens, more than can be counted");
+    return fail(ErrorCode::request_too_long,
+                "prompt_ids has " + std::to_string(request.prompt_ids.size()) + " tokens, more than can be counted");
   }
   if (Result<void> checked = check_token_ids("prompt_ids", request.prompt_ids, model.vocab_size); !checked) {
     return checked;

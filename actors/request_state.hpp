@@ -12,7 +12,8 @@
 
 namespace troupe {
 
-/// Where a request is in its life. Counterpart of `RequestStatus` of transformers; a request that has ended has no state.
+/// Where a request is in its life. Counterpart of `RequestStatus` of transformers; a request that has ended has no
+/// state.
 enum class RequestStatus : std::uint8_t {
   /// A child whose parent has not been forked yet.
   forking,

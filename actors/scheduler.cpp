@@ -9,8 +9,8 @@ namespace troupe {
 
 Scheduler::Scheduler(EngineConfig config, ModelDescription model, std::vector<LayerGroup> groups, BlockManager& manager,
                      std::unique_ptr<SchedulingPolicy> policy)
-    : impl_(std::make_unique<Impl>(std::move(config), std::move(model), std::move(groups), manager,
-                                   std::move(policy))) {}
+    : impl_(
+          std::make_unique<Impl>(std::move(config), std::move(model), std::move(groups), manager, std::move(policy))) {}
 
 Scheduler::~Scheduler() = default;
 

@@ -18,8 +18,8 @@
 
 namespace troupe {
 
-/// What one cache allocator has to do, in this order: complete, release, adopt, fork, extend; then, if the orders belong
-/// to a step, build the step's inputs.
+/// What one cache allocator has to do, in this order: complete, release, adopt, fork, extend; then, if the orders
+/// belong to a step, build the step's inputs.
 struct GroupOrders {
   struct Completion {
     RequestId request = 0;
@@ -78,8 +78,8 @@ class Scheduler {
   [[nodiscard]] Result<void> cancel(const std::string& id);
   void cancel_all();
 
-  /// Makes `num_children` children of a live request that share its past as far as it is known now, and go on from there
-  /// with their own parameters. Children whose blocks do not fit now wait as new requests over the shared tokens.
+  /// Makes `num_children` children of a live request that share its past as far as it is known now, and go on from
+  /// there with their own parameters. Children whose blocks do not fit now wait as new requests over the shared tokens.
   /// Returns their ids, `<id>__child#<i>`, i counting up over all forks of that parent.
   [[nodiscard]] Result<std::vector<std::string>> fork(const std::string& id, std::int32_t num_children,
                                                       const ForkOverrides& overrides);
@@ -103,8 +103,8 @@ class Scheduler {
   /// Fills the scheduler's part of the statistics.
   void add_statistics(EngineStatistics& statistics) const;
 
-  /// Checks the request states against each other: queues, ids, lengths, steps in flight. Pairs with the allocators' and
-  /// `BlockManager::check_invariants`.
+  /// Checks the request states against each other: queues, ids, lengths, steps in flight. Pairs with the allocators'
+  /// and `BlockManager::check_invariants`.
   [[nodiscard]] Result<void> check_invariants() const;
 
  private:

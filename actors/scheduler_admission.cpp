@@ -62,7 +62,6 @@ void Scheduler::Impl::note_blocked(const RequestState& state) {
   blocked_at_spare_ = spare_blocks_;
 }
 
-
 void Scheduler::Impl::release_prefixes(std::vector<Admission>& admissions) {
   for (const Admission& admission : admissions) {
     if (admission.state != nullptr) {

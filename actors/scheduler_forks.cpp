@@ -33,9 +33,9 @@ Result<std::vector<std::string>> Scheduler::Impl::fork(const std::string& id, st
     child->streaming = parent.streaming;
     child->prefix_sharing = parent.prefix_sharing;
     child->prompt_length = parent.prompt_length;
-    child->max_total_length =
-        overrides.max_new_tokens ? *resolve_total_length(parent.prompt_length, overrides.max_new_tokens, limits)
-                                 : parent.max_total_length;
+    child->max_total_length = overrides.max_new_tokens
+                                  ? *resolve_total_length(parent.prompt_length, overrides.max_new_tokens, limits)
+                                  : parent.max_total_length;
     child->tokens = parent.tokens;
     child->logprobs = parent.logprobs;
     RequestState& added = add_request(std::move(child));
@@ -118,7 +118,8 @@ void Scheduler::Impl::finish_full_children(RequestState& parent) {
     }
     child->tokens.assign(parent.tokens.begin(), parent.tokens.begin() + child->max_total_length);
     child->logprobs.assign(parent.logprobs.begin(),
-                           parent.logprobs.begin() + std::min(std::ssize(parent.logprobs), std::ssize(child->tokens) - child->prompt_length));
+                           parent.logprobs.begin() +
+                               std::min(std::ssize(parent.logprobs), std::ssize(child->tokens) - child->prompt_length));
     finish(*child, FinishReason::length);
   }
 }

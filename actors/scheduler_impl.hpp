@@ -1,7 +1,7 @@
 #pragma once
 
-/// The inside of `Scheduler`, cut into files by concern: requests (scheduler.cpp), planning, fitting, admission, forks, recovery
-/// (preemption and failed steps), settling, invariants.
+/// The inside of `Scheduler`, cut into files by concern: requests (scheduler.cpp), planning, fitting, admission, forks,
+/// recovery (preemption and failed steps), settling, invariants.
 
 #include <cstdint>
 #include <deque>

@@ -8,14 +8,13 @@ namespace troupe {
 namespace {
 
 Result<void> broken(const RequestState& state, const std::string& what) {
-  return fail(ErrorCode::internal, "request \"" + state.id + "\" (" + std::to_string(state.number) + "): " + what +
-                                       "; status " + std::to_string(static_cast<int>(state.status)) + ", completed " +
-                                       std::to_string(state.completed_blocks) + " blocks, computed " +
-                                       std::to_string(state.computed_length) + ", past " +
-                                       std::to_string(state.past_length) + ", known " +
-                                       std::to_string(state.known_length()) + ", promised " +
-                                       std::to_string(state.promised_tokens) + ", limit " +
-                                       std::to_string(state.max_total_length));
+  return fail(ErrorCode::internal,
+              "request \"" + state.id + "\" (" + std::to_string(state.number) + "): " + what + "; status " +
+                  std::to_string(static_cast<int>(state.status)) + ", completed " +
+                  std::to_string(state.completed_blocks) + " blocks, computed " +
+                  std::to_string(state.computed_length) + ", past " + std::to_string(state.past_length) + ", known " +
+                  std::to_string(state.known_length()) + ", promised " + std::to_string(state.promised_tokens) +
+                  ", limit " + std::to_string(state.max_total_length));
 }
 
 }  // namespace
@@ -137,12 +136,13 @@ Result<void> Scheduler::Impl::check_rows_in_flight() const {
     if (state->rows_in_flight != of_request.rows || state->promised_tokens != of_request.promised ||
         state->past_length != past_length) {
       return broken(*state, "the steps in flight have " + std::to_string(of_request.rows) + " rows of it, not " +
-                                std::to_string(state->rows_in_flight) + ", and lead to " +
-                                std::to_string(past_length) + " cached tokens");
+                                std::to_string(state->rows_in_flight) + ", and lead to " + std::to_string(past_length) +
+                                " cached tokens");
     }
   }
   if (std::cmp_greater(in_flight_.size(), config.pipeline_depth)) {
-    return fail(ErrorCode::internal, std::to_string(in_flight_.size()) + " steps in flight, but the pipeline's depth is " +
+    return fail(ErrorCode::internal, std::to_string(in_flight_.size()) +
+                                         " steps in flight, but the pipeline's depth is " +
                                          std::to_string(config.pipeline_depth));
   }
   return {};

@@ -27,8 +27,9 @@ std::vector<Choice> PrefillFirstPolicy::decide(const SchedulerSnapshot& snapshot
 Result<std::unique_ptr<SchedulingPolicy>> make_scheduling_policy(std::string_view name, double safety_margin) {
   // Also false for NaN.
   if (!(safety_margin < 1.0)) {
-    return fail(ErrorCode::invalid_request, "safety_margin must be below 1 (negative for the scheduler's default), but is " +
-                                                std::to_string(safety_margin));
+    return fail(ErrorCode::invalid_request,
+                "safety_margin must be below 1 (negative for the scheduler's default), but is " +
+                    std::to_string(safety_margin));
   }
   const auto margin_or = [safety_margin](double fallback) { return safety_margin < 0 ? fallback : safety_margin; };
   if (name == "fifo") {

@@ -23,13 +23,13 @@ struct Candidate {
   std::int64_t new_blocks = 0;
 };
 
-/// Everything that a policy may base a decision on. Requests that cannot be in the next step (the last token is in flight,
-/// a fork is pending) are left out, and so are those behind the first `max_batch_requests` of their kind.
+/// Everything that a policy may base a decision on. Requests that cannot be in the next step (the last token is in
+/// flight, a fork is pending) are left out, and so are those behind the first `max_batch_requests` of their kind.
 struct SchedulerSnapshot {
   /// In order of activation.
   std::vector<Candidate> active;
-  /// In order of arrival, preempted requests first; only those that may find room beside the active ones. A cached prefix
-  /// is already theirs: it counts as past, and its blocks are not available.
+  /// In order of arrival, preempted requests first; only those that may find room beside the active ones. A cached
+  /// prefix is already theirs: it counts as past, and its blocks are not available.
   std::vector<Candidate> waiting;
   std::int32_t num_blocks = 0;
   std::int32_t block_size = 0;
@@ -61,8 +61,8 @@ class SchedulingPolicy {
 };
 
 /// Returns the policy called `name` ("fifo", "prefill_first") or an error that lists the names.
-/// @param safety_margin Fraction of the blocks that waiting requests must leave free while others run, below 1; negative
-/// means
+/// @param safety_margin Fraction of the blocks that waiting requests must leave free while others run, below 1;
+/// negative means
 ///   the policy's own default (0.2 for fifo, 0 for prefill_first).
 [[nodiscard]] Result<std::unique_ptr<SchedulingPolicy>> make_scheduling_policy(std::string_view name,
                                                                                double safety_margin);

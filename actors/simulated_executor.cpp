@@ -53,9 +53,8 @@ Result<void> SimulatedExecutor::allocate_cache(const CacheShape& shape) {
                                                 std::to_string(shape.groups.size()) + " groups holds nothing");
   }
   shape_ = shape;
-  slots_.assign(shape.groups.size(),
-                std::vector<Slot>(static_cast<std::size_t>(shape.num_blocks) *
-                                  static_cast<std::size_t>(shape.block_size)));
+  slots_.assign(shape.groups.size(), std::vector<Slot>(static_cast<std::size_t>(shape.num_blocks) *
+                                                       static_cast<std::size_t>(shape.block_size)));
   sampled_.clear();
   return {};
 }
@@ -82,8 +81,8 @@ StepResult SimulatedExecutor::execute(const StepPlan& plan, std::span<const Grou
   }
   if (has(Kind::nan_row) && std::cmp_less(fault->row, plan.rows.size())) {
     result.token_ids[static_cast<std::size_t>(fault->row)] = -1;
-    result.row_errors.emplace_back(fault->row, Error{ErrorCode::step_failed, "simulated NaN logits in row " +
-                                                                                 std::to_string(fault->row)});
+    result.row_errors.emplace_back(
+        fault->row, Error{ErrorCode::step_failed, "simulated NaN logits in row " + std::to_string(fault->row)});
   }
   spend_time(plan, has(Kind::delay) ? fault->delay_ns : 0, result);
   if (result.error.code == ErrorCode::none) {
@@ -257,8 +256,7 @@ Result<std::uint64_t> SimulatedExecutor::read_past(const RowView& view, std::int
     const bool follows = position == 0 ? found.parent == kEmptyChain : position == first || found.parent == chain;
     if (!follows) {
       return fail(ErrorCode::internal, "slot " + std::to_string(*slot) + " of group " + std::to_string(view.group) +
-                                           " holds position " + std::to_string(position) +
-                                           " of another sequence");
+                                           " holds position " + std::to_string(position) + " of another sequence");
     }
     chain = found.chain;
   }

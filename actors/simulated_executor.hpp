@@ -1,7 +1,7 @@
 #pragma once
 
-/// An executor without a model. Its keys and values are the tokens themselves, so that any fault in allocation, forking,
-/// sharing, rings, preemption or pipelining becomes a wrong token or a failed check, in microseconds.
+/// An executor without a model. Its keys and values are the tokens themselves, so that any fault in allocation,
+/// forking, sharing, rings, preemption or pipelining becomes a wrong token or a failed check, in microseconds.
 
 #include <cstdint>
 #include <deque>
@@ -52,10 +52,10 @@ struct SimulatedExecutorOptions {
   std::function<std::optional<SimulatedFault>(const StepPlan&)> fault;
 };
 
-/// Executes steps as docs/scheduler.md describes. A slot holds its position and a hash of the whole sequence up to it, as
-/// real keys and values depend on all of it. Before a row's query tokens are written, every slot that they may see (the window of a sliding group) is read and
-/// must continue the one before it, at the right position; all groups must agree. A row that sees anything else gets a row
-/// error of code `internal`.
+/// Executes steps as docs/scheduler.md describes. A slot holds its position and a hash of the whole sequence up to it,
+/// as real keys and values depend on all of it. Before a row's query tokens are written, every slot that they may see
+/// (the window of a sliding group) is read and must continue the one before it, at the right position; all groups must
+/// agree. A row that sees anything else gets a row error of code `internal`.
 class SimulatedExecutor final : public StepExecutor {
  public:
   explicit SimulatedExecutor(SimulatedExecutorOptions options) : options_(std::move(options)) {}

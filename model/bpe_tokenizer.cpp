@@ -107,17 +107,21 @@ Result<void> BpeTokenizer::fill_matchers() {
                     "/added_tokens: \"" + token.content + "\": " + normalized.error().message);
       }
     }
-    if (!spelling.empty()) {
-      (token.normalized ? normalized_matcher_ : raw_matcher_).add(spelling, token);
+    if (spelling.empty()) {
+      continue;
     }
+    (token.normalized ? normalized_matcher_ : raw_matcher_).add(spelling, token);
+    // As in tokenizers, what is found is what is decoded.
+    tokens_[token.id].bytes = decode_token(parts_.decoder, spelling);
+    tokens_[token.id].spelling = std::move(spelling);
   }
   return {};
 }
 
 Result<std::vector<TokenId>> BpeTokenizer::encode(std::string_view text, bool add_special_tokens) const {
-  if (text.size() > max_text_bytes) {
+  if (text.size() > kMaxTextBytes) {
     return fail(ErrorCode::request_too_long, "text has " + std::to_string(text.size()) + " bytes, at most " +
-                                                 std::to_string(max_text_bytes) + " can be tokenized");
+                                                 std::to_string(kMaxTextBytes) + " can be tokenized");
   }
   if (const auto invalid = find_invalid_utf8(text)) {
     return fail(ErrorCode::invalid_request, "text is not valid UTF-8 at byte " + std::to_string(*invalid));

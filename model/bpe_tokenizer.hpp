@@ -41,7 +41,7 @@ struct BpeTokenizerParts {
 class BpeTokenizer : public Tokenizer {
  public:
   /// Longer texts are refused: merging needs about 50 bytes of memory for each byte of text.
-  static constexpr std::size_t max_text_bytes = std::size_t{16} << 20U;
+  static constexpr std::size_t kMaxTextBytes = std::size_t{16} << 20U;
 
   /// Errors: two spellings for one id, an id below the largest without a token, a normalizer that fails on a token.
   /// They name places as in a tokenizer.json.

@@ -26,13 +26,13 @@ struct Alphabet {
   }
 };
 
-constexpr Alphabet alphabet;
+constexpr Alphabet kAlphabet;
 
 }  // namespace
 
 void append_byte_level(std::string& out, std::string_view bytes) {
   for (const char byte : bytes) {
-    append_utf8(out, alphabet.character[static_cast<unsigned char>(byte)]);
+    append_utf8(out, kAlphabet.character[static_cast<unsigned char>(byte)]);
   }
 }
 
@@ -40,10 +40,10 @@ std::string from_byte_level(std::string_view token) {
   std::string bytes;
   for (std::string_view rest = token; !rest.empty();) {
     const CodePoint point = first_code_point(rest);
-    if (point.value >= alphabet.byte.size() || alphabet.byte[point.value] < 0) {
+    if (point.value >= kAlphabet.byte.size() || kAlphabet.byte[point.value] < 0) {
       return std::string(token);
     }
-    bytes += static_cast<char>(alphabet.byte[point.value]);
+    bytes += static_cast<char>(kAlphabet.byte[point.value]);
     rest.remove_prefix(point.size);
   }
   return bytes;

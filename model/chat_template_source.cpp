@@ -12,7 +12,7 @@
 namespace troupe {
 namespace {
 
-constexpr std::size_t max_template_bytes = std::size_t{4} << 20U;
+constexpr std::size_t kMaxTemplateBytes = std::size_t{4} << 20U;
 
 /// A string, or a list of `{"name", "template"}`.
 std::optional<std::string> find_default(const JsonNode& node) {
@@ -36,7 +36,7 @@ std::optional<std::string> find_default(const JsonNode& node) {
 
 Result<std::optional<std::string>> read_chat_template(const std::filesystem::path& directory) {
   if (const auto path = directory / "chat_template.jinja"; is_present(path)) {
-    return read_text_file(path, max_template_bytes).map([](std::string source) { return std::optional(source); });
+    return read_text_file(path, kMaxTemplateBytes).map([](std::string source) { return std::optional(source); });
   }
   const auto path = directory / "tokenizer_config.json";
   if (!is_present(path)) {

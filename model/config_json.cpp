@@ -26,7 +26,7 @@ struct Family {
   std::optional<TokenId> bos_token_id;
   std::optional<TokenId> eos_token_id;
 };
-constexpr std::array families = std::to_array<Family>({
+constexpr std::array kFamilies = std::to_array<Family>({
     {.model_type = "llama",
      .vocab_size = 32000,
      .intermediate_size = 11008,
@@ -52,11 +52,11 @@ constexpr std::array families = std::to_array<Family>({
      .bos_token_id = std::nullopt,
      .eos_token_id = std::nullopt},
 });
-constexpr std::int32_t default_hidden_size = 4096;
-constexpr std::int32_t default_num_layers = 32;
-constexpr std::int32_t default_num_heads = 32;
+constexpr std::int32_t kDefaultHiddenSize = 4096;
+constexpr std::int32_t kDefaultNumLayers = 32;
+constexpr std::int32_t kDefaultNumHeads = 32;
 
-constexpr std::array activations = std::to_array<std::pair<std::string_view, Activation>>({
+constexpr std::array kActivations = std::to_array<std::pair<std::string_view, Activation>>({
     {"silu", Activation::silu},
     {"swish", Activation::silu},
     {"gelu", Activation::gelu},
@@ -66,17 +66,17 @@ constexpr std::array activations = std::to_array<std::pair<std::string_view, Act
 });
 
 /// Limits that keep products of sizes within 64 bits, an order of magnitude above any model.
-constexpr std::int32_t max_vocab_size = 1 << 22;
-constexpr std::int32_t max_hidden_size = 1 << 20;
-constexpr std::int32_t max_intermediate_size = 1 << 22;
-constexpr std::int32_t max_num_layers = 1 << 12;
-constexpr std::int32_t max_num_heads = 1 << 14;
-constexpr std::int32_t max_head_dim = 1 << 14;
+constexpr std::int32_t kMaxVocabSize = 1 << 22;
+constexpr std::int32_t kMaxHiddenSize = 1 << 20;
+constexpr std::int32_t kMaxIntermediateSize = 1 << 22;
+constexpr std::int32_t kMaxNumLayers = 1 << 12;
+constexpr std::int32_t kMaxNumHeads = 1 << 14;
+constexpr std::int32_t kMaxHeadDim = 1 << 14;
 
 const Family* find_family(const JsonNode& model_type) {
   const std::string name = model_type.string();
-  const auto* const family = std::ranges::find(families, name, &Family::model_type);
-  if (family == families.end()) {
+  const auto* const family = std::ranges::find(kFamilies, name, &Family::model_type);
+  if (family == kFamilies.end()) {
     model_type.refuse(ErrorCode::unsupported,
                       "expected one of " + supported_model_types() + ", found " + in_quotes(name));
     return nullptr;
@@ -90,8 +90,8 @@ std::int32_t size_or(const JsonNode& node, std::int32_t fallback) {
 
 Activation read_activation(const JsonNode& node) {
   const std::string name = node.string_or("silu");
-  const auto* const known = std::ranges::find(activations, name, &std::pair<std::string_view, Activation>::first);
-  if (known == activations.end()) {
+  const auto* const known = std::ranges::find(kActivations, name, &std::pair<std::string_view, Activation>::first);
+  if (known == kActivations.end()) {
     node.refuse(ErrorCode::unsupported, "the activation " + in_quotes(name) + " is not supported");
     return Activation::silu;
   }
@@ -105,7 +105,7 @@ std::vector<AttentionType> read_layer_types(const JsonNode& node) {
     const std::string name = element.string();
     if (name != "full_attention" && name != "sliding_attention") {
       element.refuse(ErrorCode::unsupported,
-                     "expected \"full_attention\" or \"sliding_attention\", found " + in_quotes(name));
+                     R"(expected "full_attention" or "sliding_attention", found )" + in_quotes(name));
     }
     types.push_back(name == "sliding_attention" ? AttentionType::sliding : AttentionType::full);
   }
@@ -160,11 +160,11 @@ void refuse_unsupported(const JsonNode& root) {
 
 void read_sizes(const JsonNode& root, const Family& family, ModelConfig& config) {
   config.vocab_size = size_or(root["vocab_size"], family.vocab_size);
-  config.hidden_size = size_or(root["hidden_size"], default_hidden_size);
+  config.hidden_size = size_or(root["hidden_size"], kDefaultHiddenSize);
   config.intermediate_size = size_or(root["intermediate_size"], family.intermediate_size);
   const JsonNode num_layers = root["num_hidden_layers"];
-  config.num_hidden_layers = num_layers.is_null() ? default_num_layers : int32_in(num_layers, 1, max_num_layers);
-  config.num_attention_heads = size_or(root["num_attention_heads"], default_num_heads);
+  config.num_hidden_layers = num_layers.is_null() ? kDefaultNumLayers : int32_in(num_layers, 1, kMaxNumLayers);
+  config.num_attention_heads = size_or(root["num_attention_heads"], kDefaultNumHeads);
   const bool has_kv_heads = has_key(root, "num_key_value_heads");
   const std::int32_t kv_heads = has_kv_heads ? 0 : family.num_key_value_heads;
   config.num_key_value_heads =
@@ -214,7 +214,7 @@ ModelConfig read_config(const JsonNode& root, const Family& family) {
 
 std::string supported_model_types() {
   std::string list;
-  for (const Family& family : families) {
+  for (const Family& family : kFamilies) {
     list += (list.empty() ? "\"" : ", \"") + std::string(family.model_type) + "\"";
   }
   return list;
@@ -282,13 +282,13 @@ Result<void> check_config(const ModelConfig& config) {
     std::int32_t max;
   };
   const auto sizes = std::to_array<Size>({
-      {"vocab_size", config.vocab_size, max_vocab_size},
-      {"hidden_size", config.hidden_size, max_hidden_size},
-      {"intermediate_size", config.intermediate_size, max_intermediate_size},
-      {"num_hidden_layers", config.num_hidden_layers, max_num_layers},
-      {"num_attention_heads", config.num_attention_heads, max_num_heads},
+      {"vocab_size", config.vocab_size, kMaxVocabSize},
+      {"hidden_size", config.hidden_size, kMaxHiddenSize},
+      {"intermediate_size", config.intermediate_size, kMaxIntermediateSize},
+      {"num_hidden_layers", config.num_hidden_layers, kMaxNumLayers},
+      {"num_attention_heads", config.num_attention_heads, kMaxNumHeads},
       {"num_key_value_heads", config.num_key_value_heads, config.num_attention_heads},
-      {"head_dim", config.head_dim, max_head_dim},
+      {"head_dim", config.head_dim, kMaxHeadDim},
       {"max_position_embeddings", config.max_position_embeddings, std::numeric_limits<std::int32_t>::max()},
   });
   for (const Size& size : sizes) {

@@ -110,10 +110,13 @@ class CpuDecoder final : public Decoder {
   [[nodiscard]] std::int64_t query_size() const { return std::int64_t{config_.num_attention_heads} * config_.head_dim; }
   [[nodiscard]] std::int64_t key_size() const { return std::int64_t{config_.num_key_value_heads} * config_.head_dim; }
 
-  /// Calls f(token) for each token, on all threads.
+  /// Calls f(token) for each token, on all threads if there is enough to do.
+  /// @param size Elements that f visits.
   template <class Function>
-  static void for_each_token(std::int64_t num_tokens, Function f) {
-#pragma omp parallel for if (num_tokens > 4)
+  static void for_each_token(std::int64_t num_tokens, std::int64_t size, Function f) {
+    // To start and join a team of threads takes as long as about so many elements.
+    constexpr std::int64_t kWorthThreads = 1 << 14;
+#pragma omp parallel for if (num_tokens * size > kWorthThreads)
     for (std::int64_t token = 0; token < num_tokens; ++token) {
       f(token);
     }
@@ -278,7 +281,7 @@ template <class T>
 at::Tensor CpuDecoder<T>::norm(const at::Tensor& x, const at::Tensor& weight) const {
   at::Tensor out = at::empty(x.sizes(), x.scalar_type());
   const std::int64_t size = x.size(1);
-  for_each_token(x.size(0), [&](std::int64_t token) {
+  for_each_token(x.size(0), size, [&](std::int64_t token) {
     kernels_.rms_norm(data_of<T>(x) + token * size, data_of<T>(weight), static_cast<float>(config_.rms_norm_eps), size,
                       data_of<T>(out) + token * size);
   });
@@ -288,7 +291,7 @@ at::Tensor CpuDecoder<T>::norm(const at::Tensor& x, const at::Tensor& weight) co
 template <class T>
 void CpuDecoder<T>::add(const at::Tensor& x, const at::Tensor& delta) const {
   const std::int64_t size = x.size(1);
-  for_each_token(x.size(0), [&](std::int64_t token) {
+  for_each_token(x.size(0), size, [&](std::int64_t token) {
     kernels_.add(data_of<T>(x) + token * size, data_of<T>(delta) + token * size, size);
   });
 }
@@ -324,7 +327,7 @@ void CpuDecoder<T>::rotate(const at::Tensor& qkv) const {
   const std::int64_t half = config_.head_dim / 2;
   // Query heads and key heads lie side by side.
   const std::int64_t num_heads = std::int64_t{config_.num_attention_heads} + config_.num_key_value_heads;
-  for_each_token(qkv.size(0), [&](std::int64_t token) {
+  for_each_token(qkv.size(0), qkv.size(1), [&](std::int64_t token) {
     T* const heads = data_of<T>(qkv) + token * qkv.size(1);
     for (std::int64_t head = 0; head < num_heads; ++head) {
       T* const values = heads + head * config_.head_dim;
@@ -338,7 +341,7 @@ void CpuDecoder<T>::write_cache(std::span<const std::int32_t> slots, const Place
   const auto bytes = static_cast<std::size_t>(key_size()) * sizeof(T);
   T* const keys = cache_.keys<T>(place.layer_in_group);
   T* const values = cache_.values<T>(place.layer_in_group);
-  for_each_token(qkv.size(0), [&](std::int64_t token) {
+  for_each_token(qkv.size(0), qkv.size(1), [&](std::int64_t token) {
     const std::int64_t slot = slots[static_cast<std::size_t>(token)];
     if (slot < 0) {
       return;
@@ -353,7 +356,7 @@ template <class T>
 at::Tensor CpuDecoder<T>::activate(const at::Tensor& gate_up) const {
   const std::int64_t size = config_.intermediate_size;
   at::Tensor out = at::empty({gate_up.size(0), size}, gate_up.scalar_type());
-  for_each_token(gate_up.size(0), [&](std::int64_t token) {
+  for_each_token(gate_up.size(0), 2 * size, [&](std::int64_t token) {
     const T* const gate = data_of<T>(gate_up) + token * 2 * size;
     kernels_.activate(config_.activation, gate, gate + size, size, data_of<T>(out) + token * size);
   });

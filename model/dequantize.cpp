@@ -12,8 +12,8 @@ namespace troupe {
 namespace {
 
 /// Elements of a block of 4, 5 or 8 bits, and of a K-quantized super-block.
-constexpr std::size_t small_block = 32;
-constexpr std::size_t super_block = 256;
+constexpr std::size_t kSmallBlock = 32;
+constexpr std::size_t kSuperBlock = 256;
 
 template <class T>
 T load(const std::byte* source) {
@@ -89,7 +89,7 @@ void dequantize_q5_1(const std::byte* block, float* out) {
 /// Scale, then signed bytes.
 void dequantize_q8_0(const std::byte* block, float* out) {
   const float scale = load_f16(block);
-  for (std::size_t i = 0; i < small_block; ++i) {
+  for (std::size_t i = 0; i < kSmallBlock; ++i) {
     out[i] = static_cast<float>(std::bit_cast<std::int8_t>(block[2 + i])) * scale;
   }
 }
@@ -231,7 +231,7 @@ void convert_to_bf16(DType type, std::span<const std::byte> source, std::span<st
   if (const BlockFunction dequantize = block_function(type)) {
     const DTypeLayout layout = layout_of(type);
     const std::size_t blocks = out.size() / layout.block_elements;
-    std::array<float, super_block> values{};
+    std::array<float, kSuperBlock> values{};
     for (std::size_t i = 0; i < blocks; ++i) {
       dequantize(source.data() + i * layout.block_bytes, values.data());
       std::transform(values.begin(), values.begin() + layout.block_elements,

@@ -5,10 +5,10 @@
 namespace troupe {
 namespace {
 
-constexpr std::int64_t max_count = std::int64_t{1} << 62U;
+constexpr std::int64_t kMaxCount = std::int64_t{1} << 62U;
 
 std::optional<std::int64_t> product(std::int64_t a, std::int64_t b) {
-  if (a < 0 || b < 0 || (b > 0 && a > max_count / b)) {
+  if (a < 0 || b < 0 || (b > 0 && a > kMaxCount / b)) {
     return std::nullopt;
   }
   return a * b;

@@ -54,10 +54,10 @@ void convert_all(const TensorView& view, std::span<T> out) {
     return;
   }
   // In pieces, so that a large tensor is never in memory as a whole.
-  constexpr std::size_t piece_blocks = std::size_t{1} << 16U;
+  constexpr std::size_t kPieceBlocks = std::size_t{1} << 16U;
   const DTypeLayout layout = layout_of(view.dtype);
-  const auto piece_bytes = piece_blocks * static_cast<std::size_t>(layout.block_bytes);
-  const auto piece_elements = piece_blocks * static_cast<std::size_t>(layout.block_elements);
+  const auto piece_bytes = kPieceBlocks * static_cast<std::size_t>(layout.block_bytes);
+  const auto piece_elements = kPieceBlocks * static_cast<std::size_t>(layout.block_elements);
   for (std::size_t piece = 0; piece * piece_elements < out.size(); ++piece) {
     const std::size_t offset = piece * piece_bytes;
     const auto source = view.bytes.subspan(offset, std::min(piece_bytes, view.bytes.size() - offset));

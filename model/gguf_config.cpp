@@ -17,7 +17,7 @@
 namespace troupe {
 namespace {
 
-constexpr std::string_view frequency_factors_name = "rope_freqs.weight";
+constexpr std::string_view kFrequencyFactorsName = "rope_freqs.weight";
 
 /// What llama.cpp's converter makes of llama3's parameters: by how much each frequency is divided.
 double llama3_divisor(const RopeConfig& rope, double frequency) {
@@ -50,7 +50,7 @@ Result<void> set_scaling_from(const std::vector<float>& divisors, RopeConfig& ro
     const double expected = llama3_divisor(llama3, frequency);
     if (!(std::abs(divisors[i] - expected) <= 1e-4 * expected)) {
       return fail(ErrorCode::unsupported,
-                  "tensor " + in_quotes(frequency_factors_name) +
+                  "tensor " + in_quotes(kFrequencyFactorsName) +
                       ": expected the factors of a llama3 scaling (for low_freq_factor 1, high_freq_factor 4, " +
                       "original_max_position_embeddings 8192 and factor " + std::to_string(llama3.factor) + " factor " +
                       std::to_string(i) + " is " + std::to_string(expected) + "), found " +
@@ -62,19 +62,19 @@ Result<void> set_scaling_from(const std::vector<float>& divisors, RopeConfig& ro
 }
 
 Result<void> read_frequency_factors(const GgufFile& file, std::int32_t head_dim, RopeConfig& rope) {
-  const auto entry = file.tensors.find(frequency_factors_name);
+  const auto entry = file.tensors.find(kFrequencyFactorsName);
   if (entry == file.tensors.end()) {
     return {};
   }
   const GgufTensor& tensor = entry->second;
   if (tensor.dtype != DType::f32 || tensor.shape != std::vector<std::int64_t>{head_dim / 2}) {
-    return fail(ErrorCode::malformed_file, "tensor " + in_quotes(frequency_factors_name) + ": expected F32 " +
+    return fail(ErrorCode::malformed_file, "tensor " + in_quotes(kFrequencyFactorsName) + ": expected F32 " +
                                                to_text(std::vector<std::int64_t>{head_dim / 2}) + ", found " +
                                                std::string(to_string(tensor.dtype)) + " " + to_text(tensor.shape));
   }
   if (rope.scaling != RopeScalingType::none) {
     return fail(ErrorCode::unsupported,
-                "tensor " + in_quotes(frequency_factors_name) + ": together with a rope.scaling.type not supported");
+                "tensor " + in_quotes(kFrequencyFactorsName) + ": together with a rope.scaling.type not supported");
   }
   std::vector<float> divisors(static_cast<std::size_t>(head_dim / 2));
   convert_to_f32(DType::f32, tensor.bytes, divisors);
@@ -194,7 +194,7 @@ class ConfigReader {
       }
     } else {
       metadata_.refuse(ErrorCode::unsupported, key("rope.scaling.type"),
-                       "expected \"none\", \"linear\" or \"yarn\", found " + in_quotes(type));
+                       R"(expected "none", "linear" or "yarn", found )" + in_quotes(type));
     }
     return rope;
   }
@@ -207,12 +207,12 @@ class ConfigReader {
 }  // namespace
 
 Result<ModelConfig> read_gguf_config(const GgufFile& file) {
-  constexpr std::string_view key = "general.architecture";
+  constexpr std::string_view kKey = "general.architecture";
   GgufMetadata metadata(file);
-  const std::string architecture = metadata.required(key, metadata.string(key));
+  const std::string architecture = metadata.required(kKey, metadata.string(kKey));
   if (!metadata.problem() && architecture != "llama" && architecture != "qwen2") {
-    metadata.refuse(ErrorCode::unsupported, key,
-                    "expected one of \"llama\", \"qwen2\", found " + in_quotes(architecture));
+    metadata.refuse(ErrorCode::unsupported, kKey,
+                    R"(expected one of "llama", "qwen2", found )" + in_quotes(architecture));
   }
   if (metadata.problem()) {
     return tl::unexpected(*metadata.problem());

@@ -15,9 +15,9 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "GGUF numbers are little-endian");
 
-constexpr std::uint32_t magic = 0x46554747;  // "GGUF"
-constexpr std::uint32_t max_dimensions = 4;
-constexpr std::int64_t default_alignment = 32;
+constexpr std::uint32_t kMagic = 0x46554747;  // "GGUF"
+constexpr std::uint32_t kMaxDimensions = 4;
+constexpr std::int64_t kDefaultAlignment = 32;
 
 /// Tensor types by their number in the file, readable or not.
 struct TensorType {
@@ -25,7 +25,7 @@ struct TensorType {
   std::string_view name;
   DType dtype;
 };
-constexpr std::array tensor_types = std::to_array<TensorType>({
+constexpr std::array kTensorTypes = std::to_array<TensorType>({
     {0, "F32", DType::f32},       {1, "F16", DType::f16},        {2, "Q4_0", DType::q4_0},
     {3, "Q4_1", DType::q4_1},     {6, "Q5_0", DType::q5_0},      {7, "Q5_1", DType::q5_1},
     {8, "Q8_0", DType::q8_0},     {9, "Q8_1", DType::other},     {10, "Q2_K", DType::other},
@@ -172,27 +172,27 @@ Result<void> read_metadata(GgufCursor& cursor, std::uint64_t count, GgufFile& fi
 
 DType read_tensor_type(GgufCursor& cursor) {
   const auto number = cursor.number<std::uint32_t>();
-  const auto* const type = std::ranges::find(tensor_types, number, &TensorType::number);
-  if (type != tensor_types.end() && type->dtype != DType::other) {
+  const auto* const type = std::ranges::find(kTensorTypes, number, &TensorType::number);
+  if (type != kTensorTypes.end() && type->dtype != DType::other) {
     return type->dtype;
   }
   std::string supported;
-  for (const TensorType& known : tensor_types) {
+  for (const TensorType& known : kTensorTypes) {
     if (known.dtype != DType::other) {
       supported += (supported.empty() ? "" : ", ") + std::string(known.name);
     }
   }
   cursor.refuse(ErrorCode::unsupported,
                 "expected one of the types " + supported + ", found " +
-                    (type == tensor_types.end() ? "type " + std::to_string(number) : std::string(type->name)));
+                    (type == kTensorTypes.end() ? "type " + std::to_string(number) : std::string(type->name)));
   return DType::other;
 }
 
 TensorInfo read_tensor_info(GgufCursor& cursor) {
   TensorInfo info;
   const auto num_dimensions = cursor.number<std::uint32_t>();
-  if (num_dimensions > max_dimensions) {
-    cursor.refuse(ErrorCode::malformed_file, "expected at most " + std::to_string(max_dimensions) +
+  if (num_dimensions > kMaxDimensions) {
+    cursor.refuse(ErrorCode::malformed_file, "expected at most " + std::to_string(kMaxDimensions) +
                                                  " dimensions, found " + std::to_string(num_dimensions));
   }
   for (std::uint32_t i = 0; i < num_dimensions && cursor.ok(); ++i) {
@@ -249,7 +249,7 @@ Result<void> check_overlaps(const GgufFile& file) {
 Result<std::uint64_t> read_alignment(const GgufFile& file) {
   const auto entry = file.metadata.find("general.alignment");
   if (entry == file.metadata.end()) {
-    return default_alignment;
+    return kDefaultAlignment;
   }
   const auto* const value = std::get_if<std::int64_t>(&entry->second);
   if (value == nullptr || *value <= 0 || *value > (std::int64_t{1} << 31U) ||
@@ -298,7 +298,7 @@ Result<void> read_tensors(GgufCursor& cursor, std::uint64_t count, std::span<con
 
 Result<GgufFile> parse_gguf(std::span<const std::byte> bytes) {
   GgufCursor cursor(bytes);
-  if (cursor.number<std::uint32_t>() != magic) {
+  if (cursor.number<std::uint32_t>() != kMagic) {
     return fail(ErrorCode::malformed_file, "expected a GGUF file, which begins with \"GGUF\"");
   }
   const auto version = cursor.number<std::uint32_t>();

@@ -59,6 +59,6 @@ struct GgufFile {
 /// allocated from a count or length before the file is known to have as much.
 /// Errors name the key or tensor, expected and found: `malformed_file`, or `unsupported` for versions, tensor types and
 /// nested arrays that troupe does not read.
-[[nodiscard]] Result<GgufFile> parse_gguf(std::span<const std::byte> file);
+[[nodiscard]] Result<GgufFile> parse_gguf(std::span<const std::byte> bytes);
 
 }  // namespace troupe

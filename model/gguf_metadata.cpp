@@ -42,13 +42,13 @@ const T* GgufMetadata::find(std::string_view key, std::string_view expected) {
 }
 
 std::optional<std::int32_t> GgufMetadata::int32(std::string_view key) {
-  constexpr std::string_view expected = "an integer from 0 to 2^31 - 1";
-  const auto* const value = find<std::int64_t>(key, expected);
+  constexpr std::string_view kExpected = "an integer from 0 to 2^31 - 1";
+  const auto* const value = find<std::int64_t>(key, kExpected);
   if (value == nullptr) {
     return std::nullopt;
   }
   if (*value < 0 || *value > std::numeric_limits<std::int32_t>::max()) {
-    refuse(ErrorCode::malformed_file, key, "expected " + std::string(expected) + ", found " + std::to_string(*value));
+    refuse(ErrorCode::malformed_file, key, "expected " + std::string(kExpected) + ", found " + std::to_string(*value));
     return std::nullopt;
   }
   return static_cast<std::int32_t>(*value);

@@ -17,12 +17,12 @@ namespace {
 /// Values of `tokenizer.ggml.token_type`.
 enum TokenType : std::int32_t { kNormal = 1, kUnknown = 2, kControl = 3, kUserDefined = 4, kUnused = 5, kByte = 6 };
 
-/// How the text before byte-level merges is cut, as the model's tokenizer.json has it; `tokenizer.ggml.pre` only names
-/// it.
+/// How the text before byte-level merges is cut; `tokenizer.ggml.pre` only names it. As the models' tokenizer.json has
+/// it, but for "default", which llama.cpp made up.
 struct ByteLevelScheme {
   std::string_view name;
-  /// Empty for GPT-2's own pattern.
-  std::string_view pattern;
+  /// Patterns that split one after another, what lies between their matches being pieces, too; empty entries are none.
+  std::array<std::string_view, 4> patterns;
   bool digits_one_by_one = false;
   bool nfc = false;
   bool ignore_merges = false;
@@ -33,13 +33,15 @@ constexpr std::string_view kLlama3Pattern =
 constexpr std::string_view kQwen2Pattern =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
-constexpr std::array<ByteLevelScheme, 6> kSchemes = {{
-    {.name = "gpt-2", .pattern = ""},
-    {.name = "smollm", .pattern = "", .digits_one_by_one = true},
-    {.name = "llama-bpe", .pattern = kLlama3Pattern, .ignore_merges = true},
-    {.name = "llama3", .pattern = kLlama3Pattern, .ignore_merges = true},
-    {.name = "llama-v3", .pattern = kLlama3Pattern, .ignore_merges = true},
-    {.name = "qwen2", .pattern = kQwen2Pattern, .nfc = true},
+constexpr std::array<ByteLevelScheme, 8> kSchemes = {{
+    {.name = "default", .patterns = {R"([\p{P}\$\+<=>\^~\|]+)", kGpt2Pattern, R"(\p{N}+)", "[0-9][0-9][0-9]"}},
+    {.name = "gpt-2", .patterns = {kGpt2Pattern}},
+    {.name = "smollm", .patterns = {kGpt2Pattern}, .digits_one_by_one = true},
+    {.name = "llama-bpe", .patterns = {kLlama3Pattern}, .ignore_merges = true},
+    {.name = "llama3", .patterns = {kLlama3Pattern}, .ignore_merges = true},
+    {.name = "llama-v3", .patterns = {kLlama3Pattern}, .ignore_merges = true},
+    {.name = "qwen2", .patterns = {kQwen2Pattern}, .nfc = true},
+    {.name = "deepseek-r1-qwen", .patterns = {kQwen2Pattern}, .nfc = true},
 }};
 
 Result<const ByteLevelScheme*> find_scheme(std::string_view name) {
@@ -49,6 +51,10 @@ Result<const ByteLevelScheme*> find_scheme(std::string_view name) {
       return &scheme;
     }
     known += (known.empty() ? "" : ", ") + std::string(scheme.name);
+  }
+  if (name.empty()) {
+    return fail(ErrorCode::unsupported, "tokenizer.ggml.pre: expected the name of a pre-tokenizer, one of " + known +
+                                            ", found nothing: the file does not say how text is split");
   }
   return fail(ErrorCode::unsupported, "tokenizer.ggml.pre: pre-tokenizer \"" + std::string(name) +
                                           "\" is not supported; supported are " + known);
@@ -126,12 +132,17 @@ Result<void> fill_byte_level(const GgufVocabulary& source, BpeTokenizerParts& pa
   if ((*scheme)->digits_one_by_one) {
     parts.pre_tokenizers.push_back(character_pre_tokenizer(is_numeric, SplitBehavior::isolated));
   }
-  Result<Regex> regex = Regex::compile((*scheme)->pattern.empty() ? gpt2_pattern() : (*scheme)->pattern);
-  if (!regex) {
-    return tl::unexpected(std::move(regex.error()));
+  for (const std::string_view pattern : (*scheme)->patterns) {
+    if (pattern.empty()) {
+      continue;
+    }
+    Result<Regex> regex = Regex::compile(pattern);
+    if (!regex) {
+      return tl::unexpected(std::move(regex.error()));
+    }
+    parts.pre_tokenizers.push_back(split_pre_tokenizer(TextPattern(std::move(*regex)), {}));
   }
-  parts.pre_tokenizers.push_back(byte_level_pre_tokenizer(
-      {.add_prefix_space = false, .split = split_pre_tokenizer(TextPattern(std::move(*regex)), {})}));
+  parts.pre_tokenizers.push_back(byte_level_pre_tokenizer({.add_prefix_space = false, .split = nullptr}));
   parts.decoder.emplace_back(ByteLevelDecoder{});
   return {};
 }

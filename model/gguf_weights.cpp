@@ -13,12 +13,12 @@ namespace {
 
 using Names = std::pair<std::string_view, std::string_view>;
 
-constexpr std::array model_names = std::to_array<Names>({
+constexpr std::array kModelNames = std::to_array<Names>({
     {"token_embd", "model.embed_tokens"},
     {"output_norm", "model.norm"},
     {"output", "lm_head"},
 });
-constexpr std::array layer_names = std::to_array<Names>({
+constexpr std::array kLayerNames = std::to_array<Names>({
     {"attn_norm", "input_layernorm"},
     {"attn_q", "self_attn.q_proj"},
     {"attn_k", "self_attn.k_proj"},
@@ -48,22 +48,22 @@ std::string hugging_face_name(std::string_view gguf_name) {
   const std::string_view suffix = dot == std::string_view::npos ? "" : gguf_name.substr(dot);
   std::string_view stem = gguf_name.substr(0, gguf_name.size() - suffix.size());
   std::string prefix;
-  std::span<const Names> names = model_names;
+  std::span<const Names> names = kModelNames;
   if (stem.starts_with("blk.")) {
     stem.remove_prefix(4);
     const std::size_t end = std::min(stem.find('.'), stem.size());
     prefix = "model.layers." + std::string(stem.substr(0, end)) + ".";
     stem.remove_prefix(std::min(end + 1, stem.size()));
-    names = layer_names;
+    names = kLayerNames;
   }
   const auto known = std::ranges::find(names, stem, &Names::first);
   return known == names.end() ? std::string(gguf_name) : prefix + std::string(known->second) + std::string(suffix);
 }
 
 Result<std::shared_ptr<const FileWeights>> make_gguf_weights(const std::filesystem::path& path, MappedFile file,
-                                                             GgufFile parsed, const ModelConfig& config) {
+                                                             const GgufFile& parsed, const ModelConfig& config) {
   FileWeights::Tensors tensors;
-  for (auto& [name, tensor] : parsed.tensors) {
+  for (const auto& [name, tensor] : parsed.tensors) {
     const std::int64_t heads = interleaved_heads(name, config);
     const std::int64_t rows = tensor.shape.empty() ? 1 : tensor.shape.front();
     const bool is_bias = tensor.shape.size() == 1;
@@ -72,12 +72,10 @@ Result<std::shared_ptr<const FileWeights>> make_gguf_weights(const std::filesyst
                                                  std::to_string(heads) + " heads, found " +
                                                  std::string(to_string(tensor.dtype)) + " " + to_text(tensor.shape));
     }
-    const StoredTensor stored{.view = {.dtype = tensor.dtype,
-                                       .shape = std::move(tensor.shape),
-                                       .bytes = tensor.bytes,
-                                       .interleaved_heads = heads},
-                              .type_name = std::string(to_string(tensor.dtype)),
-                              .file = 0};
+    const StoredTensor stored{
+        .view = {.dtype = tensor.dtype, .shape = tensor.shape, .bytes = tensor.bytes, .interleaved_heads = heads},
+        .type_name = std::string(to_string(tensor.dtype)),
+        .file = 0};
     if (const std::string model_name = hugging_face_name(name); !tensors.emplace(model_name, stored).second) {
       return fail(ErrorCode::malformed_file,
                   path.string() + ": two tensors are " + in_quotes(model_name) + ", one of them " + in_quotes(name));

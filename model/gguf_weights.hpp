@@ -20,7 +20,7 @@ namespace troupe {
 /// The tensors of a GGUF file under Hugging Face names. `parsed` was read from `file`, `config` from `parsed`.
 /// Rotary rows, which llama.cpp interleaves for the architecture "llama", are marked as such.
 [[nodiscard]] Result<std::shared_ptr<const FileWeights>> make_gguf_weights(const std::filesystem::path& path,
-                                                                           MappedFile file, GgufFile parsed,
+                                                                           MappedFile file, const GgufFile& parsed,
                                                                            const ModelConfig& config);
 
 }  // namespace troupe

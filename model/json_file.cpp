@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int max_depth = 64;
+constexpr int kMaxDepth = 64;
 
 /// Watches a parse for what nlohmann's parser lets pass.
 class Watcher {
@@ -25,8 +25,8 @@ class Watcher {
     switch (event) {
       case json::parse_event_t::object_start:
       case json::parse_event_t::array_start:
-        if (depth >= max_depth) {
-          note("expected at most " + std::to_string(max_depth) + " levels of nesting, found more");
+        if (depth >= kMaxDepth) {
+          note("expected at most " + std::to_string(kMaxDepth) + " levels of nesting, found more");
         }
         if (event == json::parse_event_t::object_start) {
           keys_.emplace_back();
@@ -67,9 +67,9 @@ std::string message_of(const json::exception& exception) {
   if (const std::size_t end = text.find("] "); end != std::string_view::npos) {
     text.remove_prefix(end + 2);
   }
-  constexpr std::size_t max_bytes = 200;
+  constexpr std::size_t kMaxBytes = 200;
   std::string message;
-  for (const char character : text.substr(0, max_bytes)) {
+  for (const char character : text.substr(0, kMaxBytes)) {
     message += character >= ' ' && character <= '~' ? character : '?';
   }
   return message;
@@ -110,7 +110,7 @@ Result<json> read_json_file(const std::filesystem::path& path, std::size_t max_b
   }
   Result<json> document = parse_json(*text);
   if (!document) {
-    return fail_in_file(path, std::move(document).error());
+    return fail_in_file(path, document.error());
   }
   return document;
 }
@@ -120,7 +120,7 @@ bool is_present(const std::filesystem::path& path) {
   return std::filesystem::symlink_status(path, error).type() != std::filesystem::file_type::not_found;
 }
 
-tl::unexpected<Error> fail_in_file(const std::filesystem::path& path, Error error) {
+tl::unexpected<Error> fail_in_file(const std::filesystem::path& path, const Error& error) {
   return fail(error.code, path.string() + ": " + error.message);
 }
 

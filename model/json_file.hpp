@@ -17,7 +17,7 @@ namespace troupe {
 
 /// Reads and parses a file of at most `max_bytes`. Errors name the file.
 [[nodiscard]] Result<nlohmann::json> read_json_file(const std::filesystem::path& path,
-                                                    std::size_t max_bytes = std::size_t{64} << 20U);
+                                                    std::size_t max_bytes = std::size_t{32} << 20U);
 
 /// Reads a text file of at most `max_bytes`. Errors name the file.
 [[nodiscard]] Result<std::string> read_text_file(const std::filesystem::path& path, std::size_t max_bytes);
@@ -26,6 +26,6 @@ namespace troupe {
 [[nodiscard]] bool is_present(const std::filesystem::path& path);
 
 /// `error` with the file's name in front.
-[[nodiscard]] tl::unexpected<Error> fail_in_file(const std::filesystem::path& path, Error error);
+[[nodiscard]] tl::unexpected<Error> fail_in_file(const std::filesystem::path& path, const Error& error);
 
 }  // namespace troupe

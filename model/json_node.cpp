@@ -29,13 +29,13 @@ std::string describe(const json& value) {
   return value.is_number() || value.is_boolean() ? value.dump() : value.type_name();
 }
 
-const json null_value;
+const json kNullValue;
 
 }  // namespace
 
 JsonNode JsonNode::operator[](std::string_view key) const {
   expect(value_->is_object(), "an object");
-  const json* field = &null_value;
+  const json* field = &kNullValue;
   if (value_->is_object()) {
     const auto entry = value_->find(key);
     field = entry == value_->end() ? field : &*entry;

@@ -23,9 +23,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t max_config_bytes = std::size_t{4} << 20U;
-constexpr std::string_view embedding_name = "model.embed_tokens.weight";
-constexpr std::string_view head_name = "lm_head.weight";
+constexpr std::size_t kMaxConfigBytes = std::size_t{4} << 20U;
+constexpr std::string_view kEmbeddingName = "model.embed_tokens.weight";
+constexpr std::string_view kHeadName = "lm_head.weight";
 
 /// Checks that the weights are those of the configuration, and notes what else is among them.
 Result<void> check_weights(const FileWeights& weights, ModelFiles& files) {
@@ -41,7 +41,7 @@ Result<void> check_weights(const FileWeights& weights, ModelFiles& files) {
   for (const std::string& name : weights.names()) {
     // Older programs stored the rotary frequencies as well.
     const bool is_needless = name.ends_with("rotary_emb.inv_freq") || name == "rope_freqs.weight" ||
-                             (name == head_name && files.config.tie_word_embeddings);
+                             (name == kHeadName && files.config.tie_word_embeddings);
     if (!names.contains(name) && !is_needless) {
       others += num_others == 0 ? in_quotes(name) : num_others < 3 ? ", " + in_quotes(name) : "";
       ++num_others;
@@ -57,11 +57,11 @@ Result<void> check_weights(const FileWeights& weights, ModelFiles& files) {
 /// A configuration may say that the head is tied while the file has a head of its own. As in transformers, the file
 /// wins if that differs from the embedding.
 void untie_if_different(const FileWeights& weights, ModelFiles& files) {
-  if (!files.config.tie_word_embeddings || !weights.contains(head_name) || !weights.contains(embedding_name)) {
+  if (!files.config.tie_word_embeddings || !weights.contains(kHeadName) || !weights.contains(kEmbeddingName)) {
     return;
   }
-  const TensorView head = *weights.tensor(head_name);
-  const TensorView embedding = *weights.tensor(embedding_name);
+  const TensorView head = *weights.tensor(kHeadName);
+  const TensorView embedding = *weights.tensor(kEmbeddingName);
   const bool equal =
       head.dtype == embedding.dtype && head.shape == embedding.shape && std::ranges::equal(head.bytes, embedding.bytes);
   MappedFile::release(head.bytes);
@@ -79,13 +79,13 @@ Result<void> read_generation_config(ModelFiles& files) {
   if (!is_present(path)) {
     return {};
   }
-  const Result<std::string> text = read_text_file(path, max_config_bytes);
+  const Result<std::string> text = read_text_file(path, kMaxConfigBytes);
   if (!text) {
     return tl::unexpected(text.error());
   }
   Result<GenerationConfig> generation = parse_generation_config(*text, files.config.vocab_size);
   if (!generation) {
-    return fail_in_file(path, std::move(generation).error());
+    return fail_in_file(path, generation.error());
   }
   files.generation = generation->defaults;
   if (!generation->eos_token_ids.empty()) {
@@ -120,13 +120,13 @@ Result<ModelFiles> open_directory(const fs::path& path) {
   ModelFiles files;
   files.path = path;
   const fs::path config_path = path / "config.json";
-  const Result<std::string> text = read_text_file(config_path, max_config_bytes);
+  const Result<std::string> text = read_text_file(config_path, kMaxConfigBytes);
   if (!text) {
     return tl::unexpected(text.error());
   }
   Result<ModelConfig> config = parse_config(*text);
   if (!config) {
-    return fail_in_file(config_path, std::move(config).error());
+    return fail_in_file(config_path, config.error());
   }
   files.config = std::move(*config);
   Result<void> read = read_generation_config(files);
@@ -163,24 +163,24 @@ Result<ModelFiles> open_gguf(const fs::path& path) {
   }
   Result<GgufFile> parsed = parse_gguf(file->bytes());
   if (!parsed) {
-    return fail_in_file(path, std::move(parsed).error());
+    return fail_in_file(path, parsed.error());
   }
   Result<ModelConfig> config = read_gguf_config(*parsed);
   if (!config) {
-    return fail_in_file(path, std::move(config).error());
+    return fail_in_file(path, config.error());
   }
   files.config = std::move(*config);
   Result<std::optional<GgufVocabulary>> vocabulary = read_gguf_vocabulary(*parsed);
   if (!vocabulary) {
-    return fail_in_file(path, std::move(vocabulary).error());
+    return fail_in_file(path, vocabulary.error());
   }
   Result<std::optional<std::string>> chat_template = read_chat_template(*parsed);
   if (!chat_template) {
-    return fail_in_file(path, std::move(chat_template).error());
+    return fail_in_file(path, chat_template.error());
   }
   files.chat_template = std::move(*chat_template);
   const Result<std::shared_ptr<const FileWeights>> weights =
-      make_gguf_weights(path, std::move(*file), std::move(*parsed), files.config);
+      make_gguf_weights(path, std::move(*file), *parsed, files.config);
   if (!weights) {
     return tl::unexpected(weights.error());
   }
@@ -191,7 +191,7 @@ Result<ModelFiles> open_gguf(const fs::path& path) {
   if (*vocabulary) {
     Result<std::unique_ptr<Tokenizer>> tokenizer = make_tokenizer(std::move(**vocabulary));
     if (!tokenizer) {
-      return fail_in_file(path, std::move(tokenizer).error());
+      return fail_in_file(path, tokenizer.error());
     }
     files.tokenizer = std::move(*tokenizer);
   }

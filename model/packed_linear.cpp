@@ -41,6 +41,19 @@ const MkldnnOperators& mkldnn_operators() {
   return operators;
 }
 
+/// Nothing where oneDNN is not there, or does not serve the type on this processor (bfloat16 needs AVX-512).
+std::optional<at::Tensor> pack(const at::Tensor& weight) {
+  const MkldnnOperators& operators = mkldnn_operators();
+  if (!operators.reorder) {
+    return std::nullopt;
+  }
+  try {
+    return operators.reorder->call(weight, kRowsHint);
+  } catch (const c10::Error&) {
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
 at::ScalarType to_scalar_type(ComputeType dtype) {
@@ -84,9 +97,9 @@ Result<PackedLinear> PackedLinear::load(const WeightSource& weights, const std::
     }
     row += part.outputs;
   }
-  const MkldnnOperators& operators = mkldnn_operators();
-  layer.packed_ = operators.reorder.has_value();
-  layer.weight_ = layer.packed_ ? operators.reorder->call(weight, kRowsHint) : weight;
+  std::optional<at::Tensor> packed = pack(weight);
+  layer.packed_ = packed.has_value();
+  layer.weight_ = packed ? std::move(*packed) : std::move(weight);
   return layer;
 }
 

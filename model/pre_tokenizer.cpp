@@ -150,10 +150,6 @@ PreTokenizer byte_level_pre_tokenizer(ByteLevelOptions options) {
   };
 }
 
-std::string_view gpt2_pattern() {
-  return R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
-}
-
 PreTokenizer metaspace_pre_tokenizer(const MetaspaceOptions& options) {
   PreTokenizer split;
   if (options.split) {

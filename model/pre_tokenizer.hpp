@@ -55,7 +55,8 @@ struct ByteLevelOptions {
 /// Writes every byte as a character of the byte-level alphabet.
 [[nodiscard]] PreTokenizer byte_level_pre_tokenizer(ByteLevelOptions options);
 /// GPT-2's split into contractions, words, numbers, symbols and space.
-[[nodiscard]] std::string_view gpt2_pattern();
+inline constexpr std::string_view kGpt2Pattern =
+    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
 /// Which pieces get the replacement in front.
 enum class PrependScheme : std::uint8_t { never, first, always };

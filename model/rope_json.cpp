@@ -12,7 +12,7 @@
 namespace troupe {
 namespace {
 
-constexpr std::array scaling_types = std::to_array<std::pair<std::string_view, RopeScalingType>>({
+constexpr std::array kScalingTypes = std::to_array<std::pair<std::string_view, RopeScalingType>>({
     {"default", RopeScalingType::none},
     {"linear", RopeScalingType::linear},
     {"dynamic", RopeScalingType::dynamic},
@@ -26,13 +26,13 @@ RopeScalingType read_scaling_type(const JsonNode& parameters) {
   const JsonNode newer = parameters["rope_type"];
   const JsonNode& node = newer.is_null() ? older : newer;
   const std::string name = node.string_or("default");
-  for (const auto& [known, type] : scaling_types) {
+  for (const auto& [known, type] : kScalingTypes) {
     if (name == known) {
       return type;
     }
   }
   node.refuse(ErrorCode::unsupported,
-              "expected \"default\", \"linear\", \"dynamic\", \"yarn\" or \"llama3\", found " + in_quotes(name));
+              R"(expected "default", "linear", "dynamic", "yarn" or "llama3", found )" + in_quotes(name));
   return RopeScalingType::none;
 }
 

@@ -65,7 +65,7 @@ Result<void> add_file(const fs::path& path, const std::set<std::string>* wanted,
   const std::span<const std::byte> bytes = file->bytes();
   Result<std::vector<SafetensorsEntry>> entries = parse_safetensors_header(bytes);
   if (!entries) {
-    return fail_in_file(path, std::move(entries).error());
+    return fail_in_file(path, entries.error());
   }
   for (SafetensorsEntry& entry : *entries) {
     if (wanted == nullptr || wanted->contains(entry.name)) {

@@ -18,17 +18,17 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t length_bytes = 8;
+constexpr std::size_t kLengthBytes = 8;
 /// An order of magnitude more than any model's.
-constexpr std::uint64_t max_header_bytes = std::uint64_t{32} << 20U;
-constexpr std::size_t max_dimensions = 8;
+constexpr std::uint64_t kMaxHeaderBytes = std::uint64_t{32} << 20U;
+constexpr std::size_t kMaxDimensions = 8;
 
 struct TypeInfo {
   std::string_view name;
   std::int64_t bits;
   DType dtype;
 };
-constexpr std::array types = std::to_array<TypeInfo>({
+constexpr std::array kTypes = std::to_array<TypeInfo>({
     {"F32", 32, DType::f32},      {"F16", 16, DType::f16},      {"BF16", 16, DType::bf16},
     {"F64", 64, DType::other},    {"I64", 64, DType::other},    {"U64", 64, DType::other},
     {"I32", 32, DType::other},    {"U32", 32, DType::other},    {"I16", 16, DType::other},
@@ -56,8 +56,8 @@ class Handler {
   bool number_integer(std::int64_t number) { return refuse_value(std::to_string(number)); }
   bool number_unsigned(std::uint64_t number) {
     if (place_ == Place::shape && number <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
-      if (entries.back().shape.size() == max_dimensions) {
-        return refuse("expected at most " + std::to_string(max_dimensions) + " dimensions, found more");
+      if (entries.back().shape.size() == kMaxDimensions) {
+        return refuse("expected at most " + std::to_string(kMaxDimensions) + " dimensions, found more");
       }
       entries.back().shape.push_back(static_cast<std::int64_t>(number));
       return true;
@@ -107,19 +107,19 @@ class Handler {
     if (place_ == Place::metadata) {
       return true;
     }
-    const auto field = std::ranges::find(fields, key_);
-    if (field == fields.end()) {
+    const auto* const field = std::ranges::find(kFields, key_);
+    if (field == kFields.end()) {
       return refuse("unknown key " + in_quotes(key_));
     }
-    return !std::exchange(seen_[field - fields.begin()], true) ||
+    return !std::exchange(seen_[field - kFields.begin()], true) ||
            refuse("the key " + in_quotes(key_) + " occurs twice");
   }
 
   bool end_object() {
     if (place_ == Place::tensor) {
-      for (std::size_t i = 0; i < fields.size(); ++i) {
+      for (std::size_t i = 0; i < kFields.size(); ++i) {
         if (!seen_[i]) {
-          return refuse("the key \"" + std::string(fields[i]) + "\" is missing");
+          return refuse("the key \"" + std::string(kFields[i]) + "\" is missing");
         }
       }
     }
@@ -148,13 +148,13 @@ class Handler {
   }
 
   bool parse_error(std::size_t position, const std::string& /*token*/, const json::exception& /*exception*/) {
-    problem = "not valid JSON at byte " + std::to_string(length_bytes + position);
+    problem = "not valid JSON at byte " + std::to_string(kLengthBytes + position);
     return false;
   }
 
  private:
   enum class Place : std::uint8_t { document, top, metadata, tensor, shape, offsets };
-  static constexpr std::array<std::string_view, 3> fields = {"dtype", "shape", "data_offsets"};
+  static constexpr std::array<std::string_view, 3> kFields = {"dtype", "shape", "data_offsets"};
 
   bool refuse(const std::string& message) {
     problem = (name_.empty() ? "" : "tensor " + in_quotes(name_) + ": ") + message;
@@ -185,15 +185,15 @@ class Handler {
   std::string name_;
   /// Key within that.
   std::string key_;
-  std::array<bool, fields.size()> seen_{};
+  std::array<bool, kFields.size()> seen_{};
   int num_offsets_ = 0;
   bool has_metadata_ = false;
 };
 
 /// Checks that an entry's bytes lie in the data and are as many as its type and shape say.
 Result<void> check_entry(SafetensorsEntry& entry, std::size_t data_bytes) {
-  const auto* const type = std::ranges::find(types, entry.type_name, &TypeInfo::name);
-  if (type == types.end()) {
+  const auto* const type = std::ranges::find(kTypes, entry.type_name, &TypeInfo::name);
+  if (type == kTypes.end()) {
     return malformed_tensor(entry.name, "unknown dtype " + in_quotes(entry.type_name));
   }
   entry.dtype = type->dtype;
@@ -248,18 +248,18 @@ Result<void> check_places(std::vector<SafetensorsEntry>& entries, std::size_t da
 
 Result<std::vector<SafetensorsEntry>> parse_safetensors_header(std::span<const std::byte> file) {
   static_assert(std::endian::native == std::endian::little);
-  if (file.size() < length_bytes) {
+  if (file.size() < kLengthBytes) {
     return malformed("expected at least 8 bytes, found " + std::to_string(file.size()));
   }
   std::uint64_t header_bytes = 0;
-  std::memcpy(&header_bytes, file.data(), length_bytes);
-  const std::size_t rest = file.size() - length_bytes;
-  if (const std::uint64_t max = std::min<std::uint64_t>(rest, max_header_bytes); header_bytes > max) {
+  std::memcpy(&header_bytes, file.data(), kLengthBytes);
+  const std::size_t rest = file.size() - kLengthBytes;
+  if (const std::uint64_t max = std::min<std::uint64_t>(rest, kMaxHeaderBytes); header_bytes > max) {
     return malformed("header length: expected at most " + std::to_string(max) + ", found " +
                      std::to_string(header_bytes));
   }
   // NOLINTNEXTLINE(*-reinterpret-cast)
-  const std::string_view text(reinterpret_cast<const char*>(file.data()) + length_bytes, header_bytes);
+  const std::string_view text(reinterpret_cast<const char*>(file.data()) + kLengthBytes, header_bytes);
   if (!text.starts_with('{')) {
     return malformed("header: expected a JSON object, found " +
                      (text.empty() ? "nothing" : in_quotes(text.substr(0, 1))));
@@ -281,8 +281,8 @@ Result<std::vector<SafetensorsEntry>> parse_safetensors_header(std::span<const s
     return tl::unexpected(checked.error());
   }
   for (SafetensorsEntry& entry : entries) {
-    entry.begin += length_bytes + header_bytes;
-    entry.end += length_bytes + header_bytes;
+    entry.begin += kLengthBytes + header_bytes;
+    entry.end += kLengthBytes + header_bytes;
   }
   return entries;
 }

@@ -56,7 +56,7 @@ class Tokenizer {
   [[nodiscard]] virtual bool is_special(TokenId id) const = 0;
   [[nodiscard]] virtual std::int32_t vocab_size() const = 0;
   [[nodiscard]] virtual std::optional<TokenId> token_to_id(std::string_view token) const = 0;
-  /// The token's own spelling, e.g. "<|im_end|>"; empty for unknown ids.
+  /// The token's own spelling, e.g. "<|im_end|>", normalized if it is found in normalized text; empty for unknown ids.
   [[nodiscard]] virtual std::string id_to_token(TokenId id) const = 0;
   [[nodiscard]] virtual std::optional<TokenId> bos_token_id() const = 0;
   [[nodiscard]] virtual std::optional<TokenId> eos_token_id() const = 0;

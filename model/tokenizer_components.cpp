@@ -117,7 +117,7 @@ void add_normalizers(const JsonNode& node, std::vector<Normalizer>& normalizers)
 PreTokenizer read_byte_level(const JsonNode& node) {
   ByteLevelOptions options{.add_prefix_space = node["add_prefix_space"].boolean_or(true), .split = nullptr};
   if (node["use_regex"].boolean_or(true)) {
-    auto regex = Regex::compile(gpt2_pattern());
+    auto regex = Regex::compile(kGpt2Pattern);
     if (!regex) {
       node.refuse(regex.error());
       return nullptr;

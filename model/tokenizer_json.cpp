@@ -10,7 +10,7 @@ namespace {
 using nlohmann::json;
 
 /// The deepest nesting of components that any tokenizer has is about 10.
-constexpr std::size_t max_depth = 64;
+constexpr std::size_t kMaxDepth = 64;
 
 /// Receives a tokenizer.json as a stream of events: vocabulary and merges go where they belong, the rest into `rest`.
 /// Returning false ends the parse; `error` then says why.
@@ -126,8 +126,8 @@ class Handler {
   bool value(json content) { return insert(std::move(content)) != nullptr; }
 
   bool open(json container) {
-    if (open_.size() == max_depth) {
-      return refuse("/", "more than " + std::to_string(max_depth) + " levels of nesting");
+    if (open_.size() == kMaxDepth) {
+      return refuse("/", "more than " + std::to_string(kMaxDepth) + " levels of nesting");
     }
     json* inserted = insert(std::move(container));
     open_.push_back(inserted);

@@ -40,10 +40,10 @@ std::vector<AddedToken> read_added_tokens(const JsonNode& node) {
   }
   for (const JsonNode& element : node.elements()) {
     const std::int64_t id = element["id"].integer();
-    if (id < 0 || id >= Vocabulary::max_tokens) {
+    if (id < 0 || id >= Vocabulary::kMaxTokens) {
       element["id"].refuse(
           ErrorCode::malformed_file,
-          "expected an id in [0, " + std::to_string(Vocabulary::max_tokens) + "), found " + std::to_string(id));
+          "expected an id in [0, " + std::to_string(Vocabulary::kMaxTokens) + "), found " + std::to_string(id));
       continue;
     }
     tokens.push_back({.id = static_cast<TokenId>(id),

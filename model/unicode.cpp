@@ -11,7 +11,7 @@ namespace troupe {
 namespace {
 
 /// A run of combining marks that sorts in negligible time; text in use has fewer than 20.
-constexpr int max_combining_run = 4096;
+constexpr int kMaxCombiningRun = 4096;
 
 utf8proc_category_t category(char32_t code_point) { return utf8proc_category(static_cast<utf8proc_int32_t>(code_point)); }
 
@@ -30,7 +30,7 @@ bool has_long_combining_run(std::string_view text) {
     const CodePoint point = first_code_point(text);
     const auto* property = utf8proc_get_property(static_cast<utf8proc_int32_t>(point.value));
     run = property->combining_class == 0 ? 0 : run + 1;
-    if (run > max_combining_run) {
+    if (run > kMaxCombiningRun) {
       return true;
     }
     text.remove_prefix(point.size);
@@ -74,7 +74,7 @@ bool is_word(char32_t code_point) {
 
 Result<std::string> normalize_unicode(std::string_view text, NormalizationForm form) {
   if (has_long_combining_run(text)) {
-    return fail(ErrorCode::invalid_request, "text has more than " + std::to_string(max_combining_run) +
+    return fail(ErrorCode::invalid_request, "text has more than " + std::to_string(kMaxCombiningRun) +
                                                 " combining marks in a row, which cannot be normalized");
   }
   utf8proc_uint8_t* mapped = nullptr;

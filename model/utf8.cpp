@@ -5,7 +5,7 @@
 namespace troupe {
 namespace {
 
-constexpr char32_t replacement_character = 0xFFFD;
+constexpr char32_t kReplacementCharacter = 0xFFFD;
 
 /// What a lead byte allows: the bytes of its sequence and the range of the second one (Unicode 15, table 3-7).
 struct Lead {
@@ -64,7 +64,7 @@ Sequence measure(std::string_view text) {
 CodePoint first_code_point(std::string_view text) {
   const Sequence sequence = measure(text);
   if (sequence.size != sequence.needed) {
-    return {.value = replacement_character, .size = sequence.size};
+    return {.value = kReplacementCharacter, .size = sequence.size};
   }
   const auto first = static_cast<unsigned char>(text.front());
   if (sequence.size == 1) {
@@ -117,7 +117,7 @@ void Utf8Stream::push(std::string_view bytes, std::string& out) {
     } else if (sequence.size == rest.size() && sequence.needed > sequence.size) {
       break;
     } else {
-      append_utf8(out, replacement_character);
+      append_utf8(out, kReplacementCharacter);
     }
     rest.remove_prefix(sequence.size);
   }
@@ -126,7 +126,7 @@ void Utf8Stream::push(std::string_view bytes, std::string& out) {
 
 void Utf8Stream::finish(std::string& out) {
   if (!pending_.empty()) {
-    append_utf8(out, replacement_character);
+    append_utf8(out, kReplacementCharacter);
     pending_.clear();
   }
 }

@@ -5,9 +5,9 @@
 namespace troupe {
 
 Result<void> Vocabulary::add(std::string token, std::int64_t id) {
-  if (id < 0 || id >= max_tokens) {
+  if (id < 0 || id >= kMaxTokens) {
     return fail(ErrorCode::malformed_file,
-                "expected an id from 0 to " + std::to_string(max_tokens - 1) + ", found " + std::to_string(id));
+                "expected an id from 0 to " + std::to_string(kMaxTokens - 1) + ", found " + std::to_string(id));
   }
   const auto index = static_cast<std::size_t>(id);
   if (index < tokens_.size() && tokens_[index] != nullptr) {

@@ -18,7 +18,7 @@ namespace troupe {
 class Vocabulary {
  public:
   /// An order of magnitude more than any model has; keeps a hostile id from asking for gigabytes.
-  static constexpr std::int64_t max_tokens = std::int64_t{1} << 22U;
+  static constexpr std::int64_t kMaxTokens = std::int64_t{1} << 22U;
 
   Vocabulary() = default;
   // Moving keeps the addresses of the strings, copying does not.
@@ -28,7 +28,7 @@ class Vocabulary {
   Vocabulary& operator=(Vocabulary&&) = default;
   ~Vocabulary() = default;
 
-  /// Errors: an id outside [0, max_tokens), a token or an id that is there already.
+  /// Errors: an id outside [0, kMaxTokens), a token or an id that is there already.
   [[nodiscard]] Result<void> add(std::string token, std::int64_t id);
 
   /// Largest id + 1.

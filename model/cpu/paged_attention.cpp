@@ -34,6 +34,13 @@ AttentionPlan::AttentionPlan(const AttentionShape& shape, std::vector<AttentionR
   }
   partials_.resize(static_cast<std::size_t>(partial_size()) *
                    (merges_.empty() ? 0 : static_cast<std::size_t>(merges_.back().first + merges_.back().count)));
+  std::int64_t num_products = 0;
+  for (const Tile& tile : tiles_) {
+    num_products += std::int64_t{tile.key_end - tile.key_begin} * tile.num_tokens * group_ * shape_.head_dim;
+  }
+  // To start and join a team of threads takes as long as about so many products.
+  constexpr std::int64_t kWorthThreads = 1 << 15;
+  worth_threads_ = tiles_.size() > 1 && num_products > kWorthThreads;
   scratch_.resize(static_cast<std::size_t>(std::max(num_threads, 1)));
   for (Scratch& scratch : scratch_) {
     scratch.kernel.resize(static_cast<std::size_t>(attention_scratch_size(shape_.head_dim)));
@@ -101,7 +108,7 @@ template <class T>
 void AttentionPlan::run(const AttentionData<T>& data) {
   const auto num_tiles = static_cast<std::int64_t>(tiles_.size());
   const auto num_threads = static_cast<int>(scratch_.size());
-#pragma omp parallel for schedule(dynamic, 1) num_threads(num_threads) if (num_tiles > 1)
+#pragma omp parallel for schedule(dynamic, 1) num_threads(num_threads) if (worth_threads_)
   for (std::int64_t i = 0; i < num_tiles; ++i) {
     Scratch& scratch = scratch_[static_cast<std::size_t>(omp_get_thread_num())];
     if (shape_.sliding_window > 0) {

@@ -106,6 +106,7 @@ class AttentionPlan {
   std::vector<AttentionRow> rows_;
   std::vector<Tile> tiles_;
   std::vector<Merge> merges_;
+  bool worth_threads_ = false;
   std::vector<float> partials_;
   std::vector<Scratch> scratch_;
 };

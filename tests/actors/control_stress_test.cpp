@@ -1,5 +1,5 @@
-/// Random operations in random order, on every shape of cache. Whatever happens, a request gets the tokens that it would
-/// get alone, every invariant holds after every step, and nothing is left at the end.
+/// Random operations in random order, on every shape of cache. Whatever happens, a request gets the tokens that it
+/// would get alone, every invariant holds after every step, and nothing is left at the end.
 
 #include <algorithm>
 #include <cstdint>
@@ -117,8 +117,7 @@ class Stress {
       return std::nullopt;
     }
     const Kind kinds[] = {Kind::fail, Kind::fail_late, Kind::throw_exception, Kind::too_few_tokens, Kind::nan_row};
-    return SimulatedFault{.kind = kinds[draw(0, 4)],
-                          .row = draw(0, static_cast<std::int32_t>(plan.rows.size()) - 1)};
+    return SimulatedFault{.kind = kinds[draw(0, 4)], .row = draw(0, static_cast<std::int32_t>(plan.rows.size()) - 1)};
   }
 
   std::string pick_live() {
@@ -128,7 +127,8 @@ class Stress {
         live.push_back(id);
       }
     }
-    return live.empty() ? "nobody" : live[static_cast<std::size_t>(draw(0, static_cast<std::int32_t>(live.size()) - 1))];
+    return live.empty() ? "nobody"
+                        : live[static_cast<std::size_t>(draw(0, static_cast<std::int32_t>(live.size()) - 1))];
   }
 
   void submit() {
@@ -221,8 +221,8 @@ class Stress {
       } else {
         // The fork happened at some token that the parent had.
         const std::vector<TokenId>& parent = engine_->result(expected.parent).tokens;
-        const auto limit = std::min(static_cast<std::int32_t>(parent.size()),
-                                    expected.request.max_new_tokens.value_or(kContext));
+        const auto limit =
+            std::min(static_cast<std::int32_t>(parent.size()), expected.request.max_new_tokens.value_or(kContext));
         for (std::int32_t i = 0; i <= limit; ++i) {
           possible.push_back(continued(expected.request, {parent.begin(), parent.begin() + i}));
         }

@@ -95,18 +95,18 @@ TEST_CASE("qwen2 has biases on queries and keys and values only") {
 TEST_CASE("qwen2 slides only where it is told to") {
   const std::string base = R"({"model_type": "qwen2", "num_hidden_layers": 3, "sliding_window": 64)";
   using Types = std::vector<AttentionType>;
-  constexpr auto full = AttentionType::full;
-  constexpr auto sliding = AttentionType::sliding;
+  constexpr auto kFull = AttentionType::full;
+  constexpr auto kSliding = AttentionType::sliding;
   CHECK(parsed(base + "}").sliding_window == 0);
-  CHECK(parsed(base + R"(, "max_window_layers": 0})").layer_types == Types{full, full, full});
+  CHECK(parsed(base + R"(, "max_window_layers": 0})").layer_types == Types{kFull, kFull, kFull});
   const ModelConfig upper = parsed(base + R"(, "use_sliding_window": true, "max_window_layers": 2})");
-  CHECK(upper.layer_types == Types{full, full, sliding});
+  CHECK(upper.layer_types == Types{kFull, kFull, kSliding});
   CHECK(upper.sliding_window == 64);
   const ModelConfig none = parsed(base + R"(, "use_sliding_window": true})");
-  CHECK(none.layer_types == Types{full, full, full});
+  CHECK(none.layer_types == Types{kFull, kFull, kFull});
   CHECK(none.sliding_window == 0);
   const std::string types = R"(, "layer_types": ["sliding_attention", "full_attention", "full_attention"]})";
-  CHECK(parsed(base + R"(, "use_sliding_window": true)" + types).layer_types == Types{sliding, full, full});
+  CHECK(parsed(base + R"(, "use_sliding_window": true)" + types).layer_types == Types{kSliding, kFull, kFull});
   CHECK_THAT(error_of(base + types), Catch::Contains("/layer_types: these types do not go with"));
   CHECK_THAT(error_of(base + R"(, "layer_types": ["full_attention"]})"),
              Catch::Contains("/layer_types: expected one for each of 3 layers, found 1"));

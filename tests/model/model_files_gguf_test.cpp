@@ -32,7 +32,7 @@ struct FileCase {
   ErrorCode code = ErrorCode::malformed_file;
 };
 
-constexpr std::uint64_t huge = std::uint64_t{1} << 62U;
+constexpr std::uint64_t kHuge = std::uint64_t{1} << 62U;
 
 std::vector<FileCase> malformed_files() {
   const auto array = [](std::uint32_t type, std::uint64_t count) {
@@ -45,23 +45,23 @@ std::vector<FileCase> malformed_files() {
       {"version 1", GgufImage(1).build(), "expected GGUF version 2 or 3 (little-endian), found 1",
        ErrorCode::unsupported},
       {"another byte order", big_endian, "found 50331648", ErrorCode::unsupported},
-      {"2^62 tensors", GgufImage().build(huge, 0),
+      {"2^62 tensors", GgufImage().build(kHuge, 0),
        "tensor \"\": expected 4 bytes at byte 32, found 0 before the end of the file"},
       {"2^64 - 1 values", GgufImage().build(0, ~std::uint64_t{0}),
        "metadata \"\": expected 4 bytes at byte 32, found 0 before the end of the file"},
-      {"a key longer than the file", GgufImage().raw_value("", 4, "").build().replace(24, 8, raw(huge)),
+      {"a key longer than the file", GgufImage().raw_value("", 4, "").build().replace(24, 8, raw(kHuge)),
        "expected 4611686018427387904 bytes at byte 32"},
       {"a string longer than the file", GgufImage().raw_value("k", 8, raw(~std::uint64_t{0})).build(),
        "metadata \"k\": expected 18446744073709551615 bytes"},
-      {"an unknown value type", GgufImage().raw_value("k", 13, raw(huge)).build(), "unknown value type 13"},
+      {"an unknown value type", GgufImage().raw_value("k", 13, raw(kHuge)).build(), "unknown value type 13"},
       {"a key twice", GgufImage().u32("k", 1).u32("k", 1).build(), "metadata \"k\": occurs twice"},
-      {"an array of 2^62 numbers", array(4, huge), "an array of 4611686018427387904 elements does not fit"},
+      {"an array of 2^62 numbers", array(4, kHuge), "an array of 4611686018427387904 elements does not fit"},
       {"an array whose bytes overflow", array(10, (std::uint64_t{1} << 61U) + 1), "does not fit"},
-      {"an array of 2^62 strings", array(8, huge), "does not fit"},
+      {"an array of 2^62 strings", array(8, kHuge), "does not fit"},
       {"an array of an unknown type", array(99, 0), "unknown element type 99"},
       {"an array of arrays", array(9, 1), "arrays of arrays are not supported", ErrorCode::unsupported},
       {"a string in an array longer than the file",
-       GgufImage().raw_value("k", 9, raw(std::uint32_t{8}) + raw(std::uint64_t{1}) + raw(huge)).build(),
+       GgufImage().raw_value("k", 9, raw(std::uint32_t{8}) + raw(std::uint64_t{1}) + raw(kHuge)).build(),
        "metadata \"k\": expected 4611686018427387904 bytes"},
       {"an alignment of 0", GgufImage().u32("general.alignment", 0).build(),
        "expected a power of two below 2^32, found 0"},
@@ -72,10 +72,10 @@ std::vector<FileCase> malformed_files() {
       {"five dimensions", with_tensor({1, 1, 1, 1, 1}, 0, 32).build(),
        "tensor \"t\": expected at most 4 dimensions, found 5"},
       {"a dimension of 2^63", with_tensor({std::uint64_t{1} << 63U}, 0, 32).build(), "expected dimensions below 2^63"},
-      {"a product that overflows", with_tensor({huge, 4}, 0, 32).build(), "is too large"},
+      {"a product that overflows", with_tensor({kHuge, 4}, 0, 32).build(), "is too large"},
       {"a product that overflows to 0", with_tensor({std::uint64_t{1} << 32U, std::uint64_t{1} << 32U}, 0, 32).build(),
        "is too large"},
-      {"a number of bytes that overflows", with_tensor({huge}, 0, 32).build(), "is too large"},
+      {"a number of bytes that overflows", with_tensor({kHuge}, 0, 32).build(), "is too large"},
       {"rows of half a block", with_tensor({16}, 2, 32).build(), "rows that are not whole blocks of Q4_0"},
       {"an unknown tensor type", with_tensor({8}, 99, 32).build(), "found type 99", ErrorCode::unsupported},
       {"a tensor type that is not supported", with_tensor({256}, 10, 32).build(),

@@ -268,7 +268,7 @@ std::string gguf_name(const std::string& name) {
 std::vector<float> interleaved(const TestTensor& tensor) {
   std::vector<float> values = tensor.values;
   const std::size_t columns = 8;
-  for (std::size_t row = 1; row < static_cast<std::size_t>(tensor.shape[0]); row += 4) {
+  for (std::size_t row = 1; row + 1 < static_cast<std::size_t>(tensor.shape[0]); row += 4) {
     for (std::size_t i = 0; i < columns; ++i) {
       std::swap(values[row * columns + i], values[(row + 1) * columns + i]);
     }

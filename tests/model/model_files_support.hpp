@@ -24,7 +24,8 @@ class TemporaryFolder {
   ~TemporaryFolder();
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  /// Writes a file below the folder and returns its path.
+  /// Writes a file below the folder and returns its path, which most callers know.
+  // NOLINTNEXTLINE(modernize-use-nodiscard)
   std::filesystem::path write(const std::filesystem::path& name, std::string_view content) const;
 
  private:

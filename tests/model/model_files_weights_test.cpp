@@ -121,7 +121,7 @@ std::shared_ptr<const FileWeights> open_gguf_with(const TemporaryFolder& folder,
   REQUIRE(file);
   auto parsed = parse_gguf(file->bytes());
   REQUIRE(parsed);
-  auto weights = make_gguf_weights(path, std::move(*file), std::move(*parsed), config);
+  auto weights = make_gguf_weights(path, std::move(*file), *parsed, config);
   REQUIRE(weights);
   return *weights;
 }
@@ -131,7 +131,7 @@ TEST_CASE("the rotary rows that llama.cpp interleaves come back in order") {
   ModelConfig config;
   config.num_attention_heads = 3;
   config.num_key_value_heads = 2;
-  const std::vector<float> queries = counted(18 * 2);
+  const std::vector<float> queries = counted(36);
   const std::vector<float> bias = counted(12);
   GgufImage image;
   image.tensor("blk.0.attn_q.weight", {2, 18}, 0, raw_floats(interleave(queries, 3, 6, 2)))

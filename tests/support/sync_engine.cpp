@@ -66,9 +66,8 @@ SyncEngine::SyncEngine(SyncEngineOptions options)
     allocators_.push_back(make_cache_allocator(static_cast<GroupId>(group), options_.groups[group], manager_,
                                                options_.config.prefix_sharing));
   }
-  require(executor_.allocate_cache({.num_blocks = options_.config.num_blocks,
-                                    .block_size = options_.config.block_size,
-                                    .groups = options_.groups}));
+  require(executor_.allocate_cache(
+      {.num_blocks = options_.config.num_blocks, .block_size = options_.config.block_size, .groups = options_.groups}));
   if (options_.seed) {
     random_.emplace(*options_.seed);
   }
@@ -293,11 +292,10 @@ void SyncEngine::check_idle() {
           std::to_string(counted.running_requests) + " requests run and " + std::to_string(counted.waiting_requests) +
               " wait, but nothing is to do");
   const BlockCounts counts = manager_.counts();
-  require(counts.in_use == 0 && counts.reserved == 0,
-          std::to_string(counts.in_use) + " blocks are in use and " + std::to_string(counts.reserved) +
-              " reserved, but nothing is to do");
-  require(counted.accepted_requests ==
-              counted.finished_requests + counted.cancelled_requests + counted.failed_requests,
+  require(counts.in_use == 0 && counts.reserved == 0, std::to_string(counts.in_use) + " blocks are in use and " +
+                                                          std::to_string(counts.reserved) +
+                                                          " reserved, but nothing is to do");
+  require(counted.accepted_requests == counted.finished_requests + counted.cancelled_requests + counted.failed_requests,
           "accepted requests and ends differ");
   for (const auto& [id, collected] : results_) {
     require(collected.reason != FinishReason::none, "request " + id + " never got its last output");

@@ -1,8 +1,8 @@
 #pragma once
 
 /// The engine in one thread: scheduler, cache allocators and simulated executor, with queues where the actors have
-/// mailboxes. What is delivered next is either fixed or drawn at random, so that every interleaving of acknowledgements,
-/// orders and results can be tried and replayed.
+/// mailboxes. What is delivered next is either fixed or drawn at random, so that every interleaving of
+/// acknowledgements, orders and results can be tried and replayed.
 
 #include <cstdint>
 #include <deque>

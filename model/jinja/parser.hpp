@@ -1,0 +1,14 @@
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "model/jinja/ast.hpp"
+#include "model/jinja/fault.hpp"
+
+namespace troupe::jinja {
+
+/// Parses a template. Faults have a line.
+[[nodiscard]] Outcome<std::shared_ptr<const Program>> parse(std::string_view source);
+
+}  // namespace troupe::jinja
