@@ -83,7 +83,7 @@ Result<std::string> Scheduler::Impl::submit(Request request) {
   state->sampling = request.sampling;
   state->sampling.top_k = std::max(request.sampling.top_k, 0);
   if (!request.ignore_eos) {
-    state->eos_token_ids = request.eos_token_ids ? std::move(*request.eos_token_ids) : model.eos_token_ids;
+    state->eos_token_ids = request.eos_token_ids.value_or(model.eos_token_ids);
     std::ranges::sort(state->eos_token_ids);
   }
   state->streaming = request.streaming;

@@ -95,7 +95,7 @@ struct Scheduler::Impl {
   /// Decides by the policy, with only those requests that fit.
   [[nodiscard]] Draft draft_step();
   [[nodiscard]] std::optional<StepOrders> commit(Draft draft);
-  void commit_row(DraftRow& row, std::int32_t index, StepPlan& plan, StepInFlight& in_flight, StepOrders& orders);
+  void commit_row(DraftRow& draft, std::int32_t index, StepPlan& plan, StepInFlight& in_flight, StepOrders& orders);
   /// Orders without a step, if blocks are to come back.
   [[nodiscard]] std::optional<StepOrders> take_housekeeping();
   /// New orders with the completions and releases that have piled up.
@@ -143,7 +143,7 @@ struct Scheduler::Impl {
   /// A row of the request failed together with others. Fails it if it had been alone, else lets it try alone.
   void retry_alone(RequestState& state, const RowInFlight& row, const Error& error);
   /// Makes rows in flight of the request count for nothing.
-  void void_rows(RequestState& state);
+  void void_rows(RequestState& state) const;
   /// The step of a request that tries alone; empty if there is none that could run now.
   [[nodiscard]] Draft draft_retry();
   void fail_step(const StepInFlight& step, const Error& error);

@@ -65,7 +65,7 @@ void Scheduler::Impl::retry_alone(RequestState& state, const RowInFlight& row, c
   suspects_.emplace(state.age, &state);
 }
 
-void Scheduler::Impl::void_rows(RequestState& state) {
+void Scheduler::Impl::void_rows(RequestState& state) const {
   state.first_valid_step = next_step_;
   state.rows_in_flight = 0;
   state.promised_tokens = 0;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <numeric>
 
+#include "model/error_text.hpp"
 #include "model/utf8.hpp"
 
 namespace troupe {
@@ -27,7 +28,8 @@ Result<std::vector<BpeMerge>> ranked_merges(const Vocabulary& vocabulary,
   for (const auto& [left, right] : merges) {
     const auto number = std::to_string(ranked.size());
     const auto missing = [&](const std::string& what, const std::string& token) {
-      return fail(ErrorCode::malformed_file, number + ": " + what + " \"" + token + "\" is not in the vocabulary");
+      return fail(ErrorCode::malformed_file,
+                  number + ": " + what + " " + in_quotes(token) + " is not in the vocabulary");
     };
     const auto left_id = vocabulary.find(left);
     const auto right_id = vocabulary.find(right);
@@ -38,10 +40,8 @@ Result<std::vector<BpeMerge>> ranked_merges(const Vocabulary& vocabulary,
     if (!result) {
       return missing("result", left + right);
     }
-    ranked.push_back({.left = *left_id,
-                      .right = *right_id,
-                      .result = *result,
-                      .rank = static_cast<std::int32_t>(ranked.size())});
+    ranked.push_back(
+        {.left = *left_id, .right = *right_id, .result = *result, .rank = static_cast<std::int32_t>(ranked.size())});
   }
   return ranked;
 }

@@ -27,8 +27,8 @@ struct BpeMerge {
 
 /// Merges by the spelling of their two parts, in order of rank.
 /// Errors, starting with the merge's number: a part or the result is not in the vocabulary.
-[[nodiscard]] Result<std::vector<BpeMerge>> ranked_merges(
-    const Vocabulary& vocabulary, std::span<const std::pair<std::string, std::string>> merges);
+[[nodiscard]] Result<std::vector<BpeMerge>> ranked_merges(const Vocabulary& vocabulary,
+                                                          std::span<const std::pair<std::string, std::string>> merges);
 
 /// SentencePiece's merges: whatever two of the `mergeable` tokens together spell a third, the highest score first.
 /// `scores` and `mergeable` are by id.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/error_text.hpp"
 #include "model/utf8.hpp"
 
 namespace troupe {
@@ -76,12 +77,12 @@ Result<void> BpeTokenizer::fill_tokens() {
     };
     const Token* there = find(added.id);
     if (there != nullptr && there->spelling != added.content) {
-      return refuse("id " + std::to_string(added.id) + " belongs to both \"" + there->spelling + "\" and \"" +
-                    added.content + '"');
+      return refuse("id " + std::to_string(added.id) + " belongs to both " + in_quotes(there->spelling) + " and " +
+                    in_quotes(added.content));
     }
     const auto id = token_to_id(added.content);
     if (id && *id != added.id) {
-      return refuse("token \"" + added.content + "\" has two ids, " + std::to_string(*id) + " and " +
+      return refuse("token " + in_quotes(added.content) + " has two ids, " + std::to_string(*id) + " and " +
                     std::to_string(added.id));
     }
     place(added.id, added.content).special = added.special;
@@ -104,7 +105,7 @@ Result<void> BpeTokenizer::fill_matchers() {
     if (token.normalized) {
       if (auto normalized = normalize(parts_.normalizers, spelling); !normalized) {
         return fail(ErrorCode::malformed_file,
-                    "/added_tokens: \"" + token.content + "\": " + normalized.error().message);
+                    "/added_tokens: " + in_quotes(token.content) + ": " + normalized.error().message);
       }
     }
     if (spelling.empty()) {

@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "model/bpe_tokenizer.hpp"
+#include "model/error_text.hpp"
 #include "model/tokenizer_loader.hpp"
 #include "model/unicode.hpp"
+#include "model/utf8.hpp"
 
 namespace troupe {
 namespace {
@@ -56,13 +58,17 @@ Result<const ByteLevelScheme*> find_scheme(std::string_view name) {
     return fail(ErrorCode::unsupported, "tokenizer.ggml.pre: expected the name of a pre-tokenizer, one of " + known +
                                             ", found nothing: the file does not say how text is split");
   }
-  return fail(ErrorCode::unsupported, "tokenizer.ggml.pre: pre-tokenizer \"" + std::string(name) +
-                                          "\" is not supported; supported are " + known);
+  return fail(ErrorCode::unsupported,
+              "tokenizer.ggml.pre: pre-tokenizer " + in_quotes(name) + " is not supported; supported are " + known);
 }
 
 Result<std::shared_ptr<const Vocabulary>> make_vocabulary(std::vector<std::string> tokens) {
   Vocabulary vocabulary;
   for (std::size_t id = 0; id < tokens.size(); ++id) {
+    if (find_invalid_utf8(tokens[id])) {
+      return fail(ErrorCode::malformed_file, "tokenizer.ggml.tokens: number " + std::to_string(id) +
+                                                 " is not valid UTF-8: " + in_quotes(tokens[id]));
+    }
     if (Result<void> added = vocabulary.add(std::move(tokens[id]), static_cast<std::int64_t>(id)); !added) {
       return fail(added.error().code,
                   "tokenizer.ggml.tokens: number " + std::to_string(id) + ": " + added.error().message);
@@ -87,17 +93,19 @@ std::vector<AddedToken> added_tokens(const GgufVocabulary& source, const Vocabul
 }
 
 Result<void> check(const GgufVocabulary& source) {
-  const auto has_token = [&source](const std::optional<TokenId>& id) {
-    return !id || (*id >= 0 && static_cast<std::size_t>(*id) < source.tokens.size());
-  };
   if (!source.token_types.empty() && source.token_types.size() != source.tokens.size()) {
     return fail(ErrorCode::malformed_file,
                 "tokenizer.ggml.token_type: expected " + std::to_string(source.tokens.size()) +
                     " values, one for each token, found " + std::to_string(source.token_types.size()));
   }
-  if (!has_token(source.bos_token_id) || !has_token(source.eos_token_id) || !has_token(source.unknown_token_id)) {
-    return fail(ErrorCode::malformed_file, "tokenizer.ggml: a special token's id is not below the number of tokens, " +
-                                               std::to_string(source.tokens.size()));
+  for (const auto& [key, id] :
+       {std::pair("bos_token_id", source.bos_token_id), std::pair("eos_token_id", source.eos_token_id),
+        std::pair("unknown_token_id", source.unknown_token_id)}) {
+    if (id && (*id < 0 || static_cast<std::size_t>(*id) >= source.tokens.size())) {
+      return fail(ErrorCode::malformed_file, std::string("tokenizer.ggml.") + key + ": expected an id below " +
+                                                 std::to_string(source.tokens.size()) + ", found " +
+                                                 std::to_string(*id));
+    }
   }
   return {};
 }
@@ -107,6 +115,9 @@ Result<void> fill_byte_level(const GgufVocabulary& source, BpeTokenizerParts& pa
   if (!scheme) {
     return tl::unexpected(scheme.error());
   }
+  if (source.merges.empty()) {
+    return fail(ErrorCode::malformed_file, "tokenizer.ggml.merges: expected merges, found none");
+  }
   std::vector<std::pair<std::string, std::string>> pairs;
   pairs.reserve(source.merges.size());
   for (std::size_t i = 0; i < source.merges.size(); ++i) {
@@ -115,8 +126,8 @@ Result<void> fill_byte_level(const GgufVocabulary& source, BpeTokenizerParts& pa
     const std::size_t space = merge.find(' ');
     if (space == std::string::npos || merge.find(' ', space + 1) != std::string::npos) {
       return fail(ErrorCode::malformed_file, "tokenizer.ggml.merges: number " + std::to_string(i) +
-                                                 ": expected two parts with one space between them, found \"" + merge +
-                                                 '"');
+                                                 ": expected two parts with one space between them, found " +
+                                                 in_quotes(merge));
     }
     pairs.emplace_back(merge.substr(0, space), merge.substr(space + 1));
   }
@@ -184,8 +195,8 @@ Result<std::unique_ptr<Tokenizer>> make_tokenizer(GgufVocabulary vocabulary) {
   }
   const bool byte_level = vocabulary.model == "gpt2";
   if (!byte_level && vocabulary.model != "llama") {
-    return fail(ErrorCode::unsupported,
-                "tokenizer.ggml.model: \"" + vocabulary.model + "\" is not supported; supported are gpt2 and llama");
+    return fail(ErrorCode::unsupported, "tokenizer.ggml.model: " + in_quotes(vocabulary.model) +
+                                            " is not supported; supported are gpt2 and llama");
   }
   auto tokens = make_vocabulary(vocabulary.tokens);
   if (!tokens) {

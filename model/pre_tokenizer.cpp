@@ -143,9 +143,8 @@ PreTokenizer byte_level_pre_tokenizer(ByteLevelOptions options) {
         return split;
       }
     }
-    rewrite_pieces(text, [](std::string_view piece, bool /*first*/, std::string& out) {
-      append_byte_level(out, piece);
-    });
+    rewrite_pieces(text,
+                   [](std::string_view piece, bool /*first*/, std::string& out) { append_byte_level(out, piece); });
     return {};
   };
 }
@@ -157,8 +156,8 @@ PreTokenizer metaspace_pre_tokenizer(const MetaspaceOptions& options) {
   }
   return [options, split = std::move(split)](PreTokenizedText& text) -> Result<void> {
     rewrite_pieces(text, [&](std::string_view piece, bool first, std::string& out) {
-      const bool prepend = options.prepend_scheme == PrependScheme::always ||
-                           (options.prepend_scheme == PrependScheme::first && first);
+      const bool prepend =
+          options.prepend_scheme == PrependScheme::always || (options.prepend_scheme == PrependScheme::first && first);
       if (prepend && !piece.starts_with(' ') && !piece.starts_with(options.replacement)) {
         out += options.replacement;
       }

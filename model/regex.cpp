@@ -6,6 +6,7 @@
 
 #include <oniguruma.h>
 
+#include "model/error_text.hpp"
 #include "model/utf8.hpp"
 
 namespace troupe {
@@ -18,8 +19,8 @@ const OnigUChar* bytes_of(std::string_view text) {
 
 std::string describe(int code, OnigErrorInfo* info) {
   std::array<OnigUChar, ONIG_MAX_ERROR_MESSAGE_LEN> buffer{};
-  const int size = info == nullptr ? onig_error_code_to_str(buffer.data(), code)
-                                   : onig_error_code_to_str(buffer.data(), code, info);
+  const int size =
+      info == nullptr ? onig_error_code_to_str(buffer.data(), code) : onig_error_code_to_str(buffer.data(), code, info);
   return {buffer.data(), buffer.data() + size};
 }
 
@@ -36,11 +37,10 @@ Result<Regex> Regex::compile(std::string_view pattern) {
   regex_t* compiled = nullptr;
   OnigErrorInfo info{};
   const OnigUChar* start = bytes_of(pattern);
-  const int code = onig_new(&compiled, start, start + pattern.size(), ONIG_OPTION_NONE, ONIG_ENCODING_UTF8,
-                            ONIG_SYNTAX_RUBY, &info);
+  const int code =
+      onig_new(&compiled, start, start + pattern.size(), ONIG_OPTION_NONE, ONIG_ENCODING_UTF8, ONIG_SYNTAX_RUBY, &info);
   if (code != ONIG_NORMAL) {
-    return fail(ErrorCode::malformed_file,
-                "regular expression \"" + std::string(pattern) + "\": " + describe(code, &info));
+    return fail(ErrorCode::malformed_file, "regular expression " + in_quotes(pattern) + ": " + describe(code, &info));
   }
   return Regex(std::shared_ptr<regex_t>(compiled, &onig_free));
 }
@@ -53,8 +53,7 @@ Result<void> Regex::find_all(std::string_view text, std::vector<TextSpan>& match
   // No match ends here, not even an empty one.
   std::size_t last_end = std::string_view::npos;
   while (position <= text.size()) {
-    const int found =
-        onig_search(compiled_.get(), start, end, start + position, end, region.get(), ONIG_OPTION_NONE);
+    const int found = onig_search(compiled_.get(), start, end, start + position, end, region.get(), ONIG_OPTION_NONE);
     if (found == ONIG_MISMATCH) {
       break;
     }

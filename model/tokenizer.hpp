@@ -40,7 +40,8 @@ class Tokenizer {
   virtual ~Tokenizer() = default;
 
   /// Token ids of `text` (UTF-8). Text of special tokens ("<|im_end|>") becomes their ids.
-  /// @param add_special_tokens Whether to add what the tokenizer's post-processor adds (a leading BOS, say); false for a
+  /// @param add_special_tokens Whether to add what the tokenizer's post-processor adds (a leading BOS, say); false for
+  /// a
   ///   rendered chat template.
   [[nodiscard]] virtual Result<std::vector<TokenId>> encode(std::string_view text, bool add_special_tokens) const = 0;
 

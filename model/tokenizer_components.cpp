@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "model/error_text.hpp"
 #include "model/utf8.hpp"
 
 namespace troupe {
@@ -13,7 +14,7 @@ namespace {
 
 void refuse_type(const JsonNode& node, std::string_view what) {
   const JsonNode type = node["type"];
-  type.refuse(ErrorCode::unsupported, std::string(what) + " \"" + type.string() + "\" is not supported");
+  type.refuse(ErrorCode::unsupported, std::string(what) + " " + in_quotes(type.string()) + " is not supported");
 }
 
 /// `{"String": ...}` or `{"Regex": ...}`.
@@ -39,7 +40,7 @@ std::optional<TextPattern> read_pattern(const JsonNode& node) {
 std::string read_character(const JsonNode& node) {
   std::string text = node.string();
   if (text.empty() || first_code_point(text).size != text.size()) {
-    node.refuse(ErrorCode::malformed_file, "expected one character, found \"" + text + '"');
+    node.refuse(ErrorCode::malformed_file, "expected one character, found " + in_quotes(text));
     return " ";
   }
   return text;
@@ -59,7 +60,7 @@ SplitBehavior read_behavior(const JsonNode& node, std::string fallback) {
       return behavior;
     }
   }
-  node.refuse(ErrorCode::malformed_file, "unknown behavior \"" + name + '"');
+  node.refuse(ErrorCode::malformed_file, "unknown behavior " + in_quotes(name));
   return SplitBehavior::isolated;
 }
 
@@ -74,7 +75,7 @@ PrependScheme read_prepend_scheme(const JsonNode& node) {
     return PrependScheme::first;
   }
   if (name != "always") {
-    scheme.refuse(ErrorCode::malformed_file, "unknown scheme \"" + name + '"');
+    scheme.refuse(ErrorCode::malformed_file, "unknown scheme " + in_quotes(name));
   }
   return PrependScheme::always;
 }
@@ -127,15 +128,6 @@ PreTokenizer read_byte_level(const JsonNode& node) {
   return byte_level_pre_tokenizer(std::move(options));
 }
 
-PreTokenizer read_whitespace(const JsonNode& node) {
-  auto regex = Regex::compile(R"(\w+|[^\w\s]+)");
-  if (!regex) {
-    node.refuse(regex.error());
-    return nullptr;
-  }
-  return split_pre_tokenizer(TextPattern(*std::move(regex)), {.behavior = SplitBehavior::removed, .invert = true});
-}
-
 void add_pre_tokenizers(const JsonNode& node, std::vector<PreTokenizer>& pre_tokenizers) {
   const std::string type = node["type"].string();
   if (type == "Sequence") {
@@ -161,7 +153,9 @@ void add_pre_tokenizers(const JsonNode& node, std::vector<PreTokenizer>& pre_tok
                                                       .prepend_scheme = read_prepend_scheme(node),
                                                       .split = node["split"].boolean_or(true)}));
   } else if (type == "Whitespace") {
-    pre_tokenizers.push_back(read_whitespace(node));
+    // The pattern is \w+|[^\w\s]+, but with the classes of Rust's regular expressions, not Oniguruma's.
+    pre_tokenizers.push_back(character_pre_tokenizer(is_white_space, SplitBehavior::removed));
+    pre_tokenizers.push_back(character_pre_tokenizer(is_word, SplitBehavior::contiguous));
   } else if (type == "WhitespaceSplit") {
     pre_tokenizers.push_back(character_pre_tokenizer(is_white_space, SplitBehavior::removed));
   } else {
@@ -228,7 +222,7 @@ SpecialTokensAround read_template(const JsonNode& node, const std::function<bool
     const JsonNode name = special["id"];
     const JsonNode definition = special_tokens[name.string()];
     if (definition.is_null()) {
-      name.refuse(ErrorCode::malformed_file, '"' + name.string() + "\" is not among the template's special tokens");
+      name.refuse(ErrorCode::malformed_file, in_quotes(name.string()) + " is not among the template's special tokens");
       continue;
     }
     for (const JsonNode& id : definition["ids"].elements()) {

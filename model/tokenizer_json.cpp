@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "model/error_text.hpp"
+
 namespace troupe {
 namespace {
 
@@ -41,9 +43,8 @@ class Handler {
 
   bool start_object(std::size_t /*size*/) {
     if (at_model() && key_ == "vocab") {
-      insert(json::object());
-      in_vocabulary_ = true;
-      return true;
+      in_vocabulary_ = value(json::object());
+      return in_vocabulary_;
     }
     return open(json::object());
   }
@@ -57,9 +58,8 @@ class Handler {
   }
   bool start_array(std::size_t /*size*/) {
     if (at_model() && key_ == "merges") {
-      insert(json::array());
-      in_merges_ = true;
-      return true;
+      in_merges_ = value(json::array());
+      return in_merges_;
     }
     if (in_merges_ && !in_pair_) {
       in_pair_ = true;
@@ -85,7 +85,10 @@ class Handler {
     return true;
   }
   bool parse_error(std::size_t position, const std::string& /*last_token*/, const json::exception& exception) {
-    return refuse("byte " + std::to_string(position), exception.what());
+    std::string_view message = exception.what();
+    // Behind nlohmann's own "[json.exception...] ".
+    message.remove_prefix(std::min(message.size(), message.find("] ") + 2));
+    return refuse("byte " + std::to_string(position), "not valid JSON: " + in_quotes(message));
   }
 
  private:
@@ -102,7 +105,7 @@ class Handler {
   }
 
   bool add_token(std::int64_t id) {
-    const std::string pointer = "/model/vocab/" + key_;
+    const std::string pointer = "/model/vocab: " + in_quotes(key_);
     const auto added = document_.vocabulary.add(std::move(key_), id);
     return added || refuse(pointer, added.error().message);
   }
@@ -117,7 +120,7 @@ class Handler {
     }
     const std::size_t space = text.find(' ');
     if (space == std::string::npos || text.find(' ', space + 1) != std::string::npos) {
-      return refuse(merge_pointer(), "expected two parts with one space between them, found \"" + text + "\"");
+      return refuse(merge_pointer(), "expected two parts with one space between them, found " + in_quotes(text));
     }
     document_.merges.emplace_back(text.substr(0, space), text.substr(space + 1));
     return true;
@@ -137,7 +140,7 @@ class Handler {
   /// Puts a value into the open container; null if it is not allowed here.
   json* insert(json content) {
     if (in_vocabulary_) {
-      refuse("/model/vocab/" + key_, std::string("expected an integer, found ") + content.type_name());
+      refuse("/model/vocab: " + in_quotes(key_), std::string("expected an integer, found ") + content.type_name());
       return nullptr;
     }
     if (in_merges_) {
@@ -153,13 +156,17 @@ class Handler {
       parent.push_back(std::move(content));
       return &parent.back();
     }
-    json& field = parent[key_];
-    field = std::move(content);
-    return &field;
+    const auto [field, inserted] = parent.emplace(key_, std::move(content));
+    if (!inserted) {
+      refuse("/", "the key " + in_quotes(key_) + " occurs twice in one object");
+      return nullptr;
+    }
+    return &*field;
   }
 
   TokenizerJson& document_;
-  /// Containers that are not closed yet, the outermost first. Only the innermost one grows, so they stay where they are.
+  /// Containers that are not closed yet, the outermost first. Only the innermost one grows, so they stay where they
+  /// are.
   std::vector<json*> open_;
   std::string key_;
   std::vector<std::string> pair_;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/bpe_tokenizer.hpp"
+#include "model/error_text.hpp"
 #include "model/json_file.hpp"
 #include "model/json_node.hpp"
 #include "model/tokenizer_components.hpp"
@@ -65,7 +66,7 @@ BpeOptions read_bpe_options(const JsonNode& model, const Vocabulary& vocabulary)
   if (const JsonNode unknown = model["unk_token"]; !unknown.is_null()) {
     options.unknown = vocabulary.find(unknown.string());
     if (!options.unknown) {
-      unknown.refuse(ErrorCode::malformed_file, '"' + unknown.string() + "\" is not in the vocabulary");
+      unknown.refuse(ErrorCode::malformed_file, in_quotes(unknown.string()) + " is not in the vocabulary");
     }
   }
   for (const std::string_view field : {"continuing_subword_prefix", "end_of_word_suffix"}) {
@@ -86,12 +87,16 @@ BpeTokenizerParts read_parts(TokenizerJson document, JsonProblem& problem) {
   const JsonNode model = root["model"];
   // Old files leave the type of a BPE model out.
   if (const std::string type = model["type"].string_or("BPE"); type != "BPE") {
-    model["type"].refuse(ErrorCode::unsupported, "tokenizer model \"" + type + "\" is not supported, only BPE is");
+    model["type"].refuse(ErrorCode::unsupported,
+                         "tokenizer model " + in_quotes(type) + " is not supported, only BPE is");
     return parts;
   }
   auto vocabulary = std::make_shared<const Vocabulary>(std::move(document.vocabulary));
   if (vocabulary->size() == 0) {
     model["vocab"].refuse(ErrorCode::malformed_file, "expected an object of tokens and their ids");
+  }
+  if (!model["merges"].is_array()) {
+    model["merges"].refuse(ErrorCode::malformed_file, "expected an array of merges");
   }
   auto merges = ranked_merges(*vocabulary, document.merges);
   if (!merges) {
@@ -139,7 +144,7 @@ Result<void> read_tokenizer_config(const std::filesystem::path& path, BpeTokeniz
   parts.bos_token_id = read_special_token(root["bos_token"], parts);
   parts.eos_token_id = read_special_token(root["eos_token"], parts);
   if (problem.error) {
-    return fail_in_file(path, std::move(*problem.error));
+    return fail_in_file(path, *problem.error);
   }
   return {};
 }
@@ -154,19 +159,19 @@ Result<std::unique_ptr<Tokenizer>> load_tokenizer(const std::filesystem::path& d
   }
   Result<TokenizerJson> document = parse_tokenizer_json(*text);
   if (!document) {
-    return fail_in_file(path, std::move(document.error()));
+    return fail_in_file(path, document.error());
   }
   JsonProblem problem;
   BpeTokenizerParts parts = read_parts(std::move(*document), problem);
   if (problem.error) {
-    return fail_in_file(path, std::move(*problem.error));
+    return fail_in_file(path, *problem.error);
   }
   if (Result<void> read = read_tokenizer_config(directory / "tokenizer_config.json", parts); !read) {
     return tl::unexpected(std::move(read.error()));
   }
   Result<std::unique_ptr<Tokenizer>> tokenizer = BpeTokenizer::make(std::move(parts));
   if (!tokenizer) {
-    return fail_in_file(path, std::move(tokenizer.error()));
+    return fail_in_file(path, tokenizer.error());
   }
   return tokenizer;
 }

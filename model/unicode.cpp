@@ -13,7 +13,9 @@ namespace {
 /// A run of combining marks that sorts in negligible time; text in use has fewer than 20.
 constexpr int kMaxCombiningRun = 4096;
 
-utf8proc_category_t category(char32_t code_point) { return utf8proc_category(static_cast<utf8proc_int32_t>(code_point)); }
+utf8proc_category_t category(char32_t code_point) {
+  return utf8proc_category(static_cast<utf8proc_int32_t>(code_point));
+}
 
 utf8proc_option_t options_of(NormalizationForm form) {
   int options = UTF8PROC_STABLE;

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "model/error_text.hpp"
+
 namespace troupe {
 
 Result<void> Vocabulary::add(std::string token, std::int64_t id) {
@@ -12,12 +14,12 @@ Result<void> Vocabulary::add(std::string token, std::int64_t id) {
   const auto index = static_cast<std::size_t>(id);
   if (index < tokens_.size() && tokens_[index] != nullptr) {
     return fail(ErrorCode::malformed_file,
-                "id " + std::to_string(id) + " already belongs to \"" + *tokens_[index] + "\"");
+                "id " + std::to_string(id) + " already belongs to " + in_quotes(*tokens_[index]));
   }
   const auto [entry, inserted] = ids_.try_emplace(std::move(token), static_cast<TokenId>(id));
   if (!inserted) {
-    return fail(ErrorCode::malformed_file, "the token has two ids, " + std::to_string(entry->second) + " and " +
-                                               std::to_string(id));
+    return fail(ErrorCode::malformed_file,
+                "the token has two ids, " + std::to_string(entry->second) + " and " + std::to_string(id));
   }
   if (index >= tokens_.size()) {
     tokens_.resize(index + 1);

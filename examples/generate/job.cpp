@@ -14,6 +14,8 @@ namespace {
 
 /// Requests that are in flight at most: enough for any batch, and a file of any size needs little memory.
 constexpr std::size_t kMaxInFlight = 4096;
+/// Lines that are taken before outputs and the interrupt get a turn.
+constexpr int kLinesAtOnce = 32;
 
 bool is_blank(const std::string& text) { return text.find_first_not_of(" \t\r") == std::string::npos; }
 
@@ -28,7 +30,7 @@ Job::Job(Engine& engine, const ModelFiles& files, const PromptEncoder& encoder, 
       job_files_(job_files),
       reader_(job_files.prompts),
       writer_(job_files.results, options.order),
-      progress_(!options.quiet && !options.stream),
+      progress_(options.progress && !options.stream),
       reading_(job_files.prompts >= 0) {
   if (job_files.text != nullptr) {
     text_.emplace(job_files.text);
@@ -39,18 +41,14 @@ Result<int> Job::run() {
   for (const std::string& argument : options_.arguments) {
     PromptLine line;
     line.prompt = argument;
-    ++num_lines_;
+    ++line_number_;
     if (Result<void> submitted = submit(std::move(line), ""); !submitted) {
       return tl::unexpected(std::move(submitted.error()));
     }
   }
   while (reading_ || !answers_.empty()) {
-    Result<void> done = wait();
-    if (done) {
-      done = take_outputs();
-    }
-    if (!done) {
-      return tl::unexpected(std::move(done.error()));
+    if (Result<void> worked = work(); !worked) {
+      return tl::unexpected(std::move(worked.error()));
     }
     progress_.show(num_finished_, reading_ ? 0 : num_lines_, num_tokens_);
   }
@@ -63,78 +61,86 @@ Result<int> Job::run() {
 
 bool Job::wants_lines() const { return reading_ && answers_.size() < kMaxInFlight; }
 
-Result<void> Job::wait() {
-  // Lines that were read but not taken yet need no waiting.
-  if (wants_lines()) {
-    const std::size_t before = num_lines_;
-    if (Result<void> read = read_lines(); !read || num_lines_ != before || !reading_) {
-      return read;
-    }
+Result<void> Job::work() {
+  const Result<bool> more = take_lines();
+  if (!more) {
+    return tl::unexpected(more.error());
   }
-  std::array<pollfd, 3> fds{{{.fd = queue_.fd(), .events = POLLIN, .revents = 0},
-                             {.fd = interrupted_ ? -1 : job_files_.interrupt, .events = POLLIN, .revents = 0},
-                             {.fd = wants_lines() ? job_files_.prompts : -1, .events = POLLIN, .revents = 0}}};
-  if (::poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR) {
+  if (!reading_ && answers_.empty()) {
+    return {};
+  }
+  std::array<pollfd, 3> fds{
+      {{.fd = queue_.fd(), .events = POLLIN, .revents = 0},
+       {.fd = interrupted_ ? -1 : job_files_.interrupt, .events = POLLIN, .revents = 0},
+       {.fd = wants_lines() && !*more ? job_files_.prompts : -1, .events = POLLIN, .revents = 0}}};
+  if (::poll(fds.data(), fds.size(), *more ? 0 : -1) < 0 && errno != EINTR) {
     return fail(ErrorCode::io_error, std::string("cannot wait for input: ") + std::strerror(errno));
   }
   if (fds[1].revents != 0) {
     interrupt();
   }
   if (fds[2].revents != 0 && reading_) {
-    const Result<bool> filled = reader_.fill();
-    if (!filled) {
-      return tl::unexpected(filled.error());
+    if (Result<void> filled = reader_.fill(); !filled) {
+      return filled;
     }
-    return read_lines();
   }
-  return {};
+  return take_outputs();
 }
 
-Result<void> Job::read_lines() {
-  while (wants_lines()) {
-    std::optional<LineReader::Line> line = reader_.next();
+Result<bool> Job::take_lines() {
+  for (int i = 0; i < kLinesAtOnce && wants_lines(); ++i) {
+    const std::optional<LineReader::Line> line = reader_.next();
     if (!line) {
       reading_ = !reader_.at_end();
-      return {};
+      return false;
     }
-    if (is_blank(line->text) && !line->too_long) {
-      continue;
-    }
-    ++num_lines_;
-    Result<void> taken =
-        line->too_long ? submit(fail(ErrorCode::invalid_request,
-                                     "line: expected at most " + std::to_string(LineReader::kMaxLineBytes) + " bytes"),
-                                "")
-                       : take_line(line->text);
-    if (!taken) {
-      return taken;
+    ++line_number_;
+    if (Result<void> taken = take_line(*line); !taken) {
+      return tl::unexpected(std::move(taken.error()));
     }
   }
-  return {};
+  return wants_lines();
 }
 
-Result<void> Job::take_line(const std::string& text) {
+Result<void> Job::take_line(const LineReader::Line& line) {
+  if (line.too_long) {
+    return submit(fail(ErrorCode::invalid_request,
+                       "line: expected at most " + std::to_string(LineReader::kMaxLineBytes) + " bytes, found more"),
+                  "");
+  }
+  if (is_blank(line.text)) {
+    return {};
+  }
   std::string id;
-  Result<PromptLine> line = parse_prompt_line(text, &id);
-  return submit(std::move(line), std::move(id));
+  Result<PromptLine> parsed = parse_prompt_line(line.text, &id);
+  return submit(std::move(parsed), std::move(id));
+}
+
+void Job::choose_id(PromptLine& line) {
+  line.id = "line-" + std::to_string(line_number_);
+  while (ids_.contains(line.id)) {
+    line.id += '_';
+  }
 }
 
 Result<void> Job::submit(Result<PromptLine> line, std::string id) {
-  LineResult result{.line = num_lines_, .id = line ? line->id : std::move(id)};
+  LineResult result{.line = line_number_, .place = num_lines_++, .id = line ? line->id : std::move(id)};
   if (!line) {
     return refuse(std::move(result), std::move(line.error()));
   }
   if (line->id.empty()) {
-    line->id = std::to_string(num_lines_);
+    choose_id(*line);
     result.id = line->id;
   }
   if (!ids_.insert(line->id).second) {
     return refuse(std::move(result), {ErrorCode::duplicate_id, "id: \"" + line->id + "\" was used by an earlier line"});
   }
-  Result<Request> request = encoder_.encode(std::move(*line), num_lines_);
+  Result<Request> request = encoder_.encode(std::move(*line), line_number_);
   if (!request) {
     return refuse(std::move(result), std::move(request.error()));
   }
+  // Progress counts tokens as they come.
+  request->streaming = text_.has_value() || progress_.enabled();
   Result<std::string> accepted =
       engine_.submit(std::move(*request), [this](const RequestOutput& output) { queue_.push(output); });
   if (!accepted) {
@@ -156,7 +162,7 @@ Result<void> Job::refuse(LineResult result, Error error) {
   if (text_) {
     progress_.clear();
     std::fprintf(stderr, "line %zu: %s\n", result.line, result.error.message.c_str());
-    if (Result<void> finished = text_->finish(result.line); !finished) {
+    if (Result<void> finished = text_->finish(result.place); !finished) {
       return finished;
     }
   }
@@ -190,7 +196,7 @@ Result<void> Job::take_output(const RequestOutput& output) {
     }
     *result.text += piece;
     if (text_ && !piece.empty()) {
-      if (Result<void> added = text_->add(result.line, piece); !added) {
+      if (Result<void> added = text_->add(result.place, piece); !added) {
         return added;
       }
     }
@@ -204,7 +210,7 @@ Result<void> Job::take_output(const RequestOutput& output) {
   result.cached_tokens = output.cached_tokens;
   num_failed_ += output.reason == FinishReason::failed ? 1 : 0;
   ++num_finished_;
-  Result<void> written = text_ ? text_->finish(result.line) : Result<void>();
+  Result<void> written = text_ ? text_->finish(result.place) : Result<void>();
   if (written) {
     written = writer_.write(result);
   }

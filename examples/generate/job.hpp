@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "actors/engine.hpp"
+#include "examples/generate/job_files.hpp"
 #include "examples/generate/line_reader.hpp"
 #include "examples/generate/options.hpp"
 #include "examples/generate/output_queue.hpp"
@@ -21,18 +22,6 @@
 #include "model/model_files.hpp"
 
 namespace troupe::generate {
-
-/// The files that a job works on.
-struct JobFiles {
-  /// Where JSON lines come from; -1 if there are none.
-  int prompts = -1;
-  /// Becomes readable when the job is to be interrupted.
-  int interrupt = -1;
-  /// Where results go; null for nowhere.
-  std::FILE* results = nullptr;
-  /// Where text goes as it comes; null if it is not wanted.
-  std::FILE* text = nullptr;
-};
 
 /// Exit codes of the program.
 enum ExitCode : int { kAllAnswered = 0, kSomeFailed = 1, kUsage = 2, kCannotRun = 3, kInterrupted = 130 };
@@ -55,15 +44,18 @@ class Job {
     std::unique_ptr<Detokenizer> detokenizer;
   };
 
-  [[nodiscard]] Result<void> read_lines();
-  [[nodiscard]] Result<void> take_line(const std::string& text);
+  /// Takes lines that were read already, a few at a time; returns whether there may be more.
+  [[nodiscard]] Result<bool> take_lines();
+  [[nodiscard]] Result<void> take_line(const LineReader::Line& line);
+  /// @param id That of a line with an error, as far as it is known.
   [[nodiscard]] Result<void> submit(Result<PromptLine> line, std::string id);
+  void choose_id(PromptLine& line);
   [[nodiscard]] Result<void> refuse(LineResult result, Error error);
   [[nodiscard]] Result<void> take_outputs();
   [[nodiscard]] Result<void> take_output(const RequestOutput& output);
   void interrupt();
-  /// Waits for prompts (if any are wanted), outputs or the interrupt.
-  [[nodiscard]] Result<void> wait();
+  /// Waits for prompts (if any are wanted), outputs or the interrupt, and takes what there is.
+  [[nodiscard]] Result<void> work();
   [[nodiscard]] bool wants_lines() const;
 
   Engine& engine_;
@@ -79,6 +71,9 @@ class Job {
 
   bool reading_ = false;
   bool interrupted_ = false;
+  /// Number of the last line or argument taken, from 1; blank lines count.
+  std::size_t line_number_ = 0;
+  /// Lines and arguments that get a result.
   std::size_t num_lines_ = 0;
   std::size_t num_finished_ = 0;
   std::size_t num_failed_ = 0;

@@ -9,7 +9,7 @@
 
 namespace troupe::generate {
 
-Result<bool> LineReader::fill() {
+Result<void> LineReader::fill() {
   std::array<char, 1U << 16U> chunk{};
   ssize_t count = 0;
   do {
@@ -18,12 +18,9 @@ Result<bool> LineReader::fill() {
   if (count < 0) {
     return fail(ErrorCode::io_error, std::string("cannot read the prompts: ") + std::strerror(errno));
   }
-  if (count == 0) {
-    at_end_ = true;
-    return false;
-  }
+  at_end_ = count == 0;
   buffer_.append(chunk.data(), static_cast<std::size_t>(count));
-  return true;
+  return {};
 }
 
 std::optional<LineReader::Line> LineReader::next() {

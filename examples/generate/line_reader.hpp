@@ -22,10 +22,11 @@ class LineReader {
     bool too_long = false;
   };
 
-  /// Reads once; blocks if nothing is there. False at the end of the file. Error: `io_error`.
-  [[nodiscard]] Result<bool> fill();
-  /// The next whole line of what was read; after the end of the file the rest, even without a line end.
+  /// Reads once; blocks if nothing is there. Error: `io_error`.
+  [[nodiscard]] Result<void> fill();
+  /// The next whole line of what was read, without its line end (LF or CR LF); after the end of the file the rest.
   [[nodiscard]] std::optional<Line> next();
+  /// Whether the file has ended and every line was taken.
   [[nodiscard]] bool at_end() const { return at_end_ && buffer_.empty(); }
 
  private:

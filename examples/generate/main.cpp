@@ -9,13 +9,13 @@
 #include <thread>
 #include <utility>
 
-#include <fcntl.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "examples/generate/job.hpp"
+#include "examples/generate/job_files.hpp"
 #include "examples/generate/options.hpp"
 #include "model/load.hpp"
 #include "model/model_files.hpp"
@@ -50,34 +50,6 @@ int complain(const Error& error, int code) {
   return code;
 }
 
-/// Opens what the options name; an error tells which file and why.
-Result<JobFiles> open_files(const Options& options) {
-  JobFiles files;
-  const auto cannot_open = [](const std::string& name) {
-    return fail(ErrorCode::io_error, name + ": " + std::strerror(errno));
-  };
-  if (options.prompts == "-") {
-    files.prompts = STDIN_FILENO;
-  } else if (!options.prompts.empty()) {
-    files.prompts = ::open(options.prompts.c_str(), O_RDONLY | O_CLOEXEC);  // NOLINT(*-vararg)
-    if (files.prompts < 0) {
-      return cannot_open("--prompts " + options.prompts);
-    }
-  }
-  if (options.stream) {
-    files.text = stdout;
-  }
-  if (options.out != "-") {
-    files.results = std::fopen(options.out.c_str(), "w");
-    if (files.results == nullptr) {
-      return cannot_open("--out " + options.out);
-    }
-  } else if (!options.stream) {
-    files.results = stdout;
-  }
-  return files;
-}
-
 int run(const Options& options, int interrupt) {
   Result<JobFiles> files = open_files(options);
   if (!files) {
@@ -102,6 +74,9 @@ int run(const Options& options, int interrupt) {
                      [&model, executor = options.executor] { return make_torch_executor(model, executor); });
   if (!engine) {
     return complain(engine.error(), kCannotRun);
+  }
+  if (Result<void> emptied = empty_results(*files); !emptied) {
+    return complain(emptied.error(), kCannotRun);
   }
   Job job(**engine, model, *encoder, options, *files);
   const Result<int> code = job.run();

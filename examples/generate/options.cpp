@@ -5,6 +5,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "actors/request_checks.hpp"
+
 namespace troupe::generate {
 
 namespace {
@@ -23,6 +25,14 @@ constexpr const char* kDescription =
 constexpr const char* kFooter =
     "Exit codes: 0 every line was answered; 1 some were not; 2 wrong usage; 3 the model cannot be loaded or the\n"
     "output cannot be written; 130 interrupted by Ctrl-C (what is finished is written; press it twice to end at once).";
+
+/// Sampling with what is left open at the values that do nothing.
+SamplingParams to_sampling(const PromptParameters& parameters) {
+  return {.temperature = parameters.temperature.value_or(0.0F),
+          .top_k = parameters.top_k.value_or(0),
+          .top_p = parameters.top_p.value_or(1.0F),
+          .min_p = parameters.min_p.value_or(0.0F)};
+}
 
 template <class T>
 CLI::Option* add_optional(CLI::App& app, const std::string& name, std::optional<T>& value, const std::string& text) {
@@ -49,7 +59,8 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
   app.add_flag("--chat", options.chat, "Take each plain prompt as a user's message of the model's chat template");
   app.add_flag("--stream", options.stream,
                "Print answers as text as they come, in input order; results then go only to a file given by --out");
-  app.add_flag("--quiet", options.quiet, "No progress bar");
+  app.add_flag("--progress,!--no-progress", options.progress,
+               "Show prompts and tokens per second on a terminal; this is the default, --no-progress turns it off");
   const std::map<std::string, ResultOrder> orders{{"input", ResultOrder::input}, {"finish", ResultOrder::finish}};
   app.add_option("--order", options.order, "Order of results: input or finish [input]")
       ->transform(CLI::CheckedTransformer(orders).description(""));
@@ -89,9 +100,7 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
   add_optional(app, "--max-new-tokens", defaults.max_new_tokens, "Longest answer; without it up to the context")
       ->check(CLI::PositiveNumber.description(""))
       ->group(sampling);
-  add_optional(app, "--temperature", defaults.temperature, "0 is greedy [the model's, else 0]")
-      ->check(CLI::NonNegativeNumber.description(""))
-      ->group(sampling);
+  add_optional(app, "--temperature", defaults.temperature, "0 is greedy [the model's, else 0]")->group(sampling);
   add_optional(app, "--top-k", defaults.top_k, "Keep the k most likely tokens; 0 keeps all")->group(sampling);
   add_optional(app, "--top-p", defaults.top_p, "Keep the likeliest tokens up to this probability")->group(sampling);
   add_optional(app, "--min-p", defaults.min_p, "Drop tokens below this share of the likeliest")->group(sampling);
@@ -104,10 +113,15 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
 
   try {
     app.parse(argc, argv);
-    if (options.arguments.empty() && options.prompts.empty()) {
-      throw CLI::ValidationError("no prompt: give some as arguments, or --prompts FILE, or --prompts -");
+    if (options.arguments.empty() == options.prompts.empty()) {
+      throw CLI::ValidationError(options.prompts.empty()
+                                     ? "no prompt: give some as arguments, or --prompts FILE, or --prompts -"
+                                     : "prompts are either arguments or lines of --prompts, not both");
     }
     if (const Result<void> checked = validate(config); !checked) {
+      throw CLI::ValidationError(checked.error().message);
+    }
+    if (const Result<void> checked = check_sampling(to_sampling(defaults)); !checked) {
       throw CLI::ValidationError(checked.error().message);
     }
   } catch (const CLI::ParseError& error) {

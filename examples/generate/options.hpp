@@ -15,7 +15,7 @@ enum class ResultOrder : std::uint8_t { input, finish };
 
 struct Options {
   std::string model;
-  /// Prompts given as arguments.
+  /// Prompts given as arguments; empty if `prompts` is not.
   std::vector<std::string> arguments;
   /// File of JSON lines, "-" for standard input, empty for none.
   std::string prompts;
@@ -24,7 +24,8 @@ struct Options {
   /// Whether plain prompts go through the chat template as a user's message.
   bool chat = false;
   bool stream = false;
-  bool quiet = false;
+  /// Whether to show how far the work is, if standard error is a terminal.
+  bool progress = true;
   ResultOrder order = ResultOrder::input;
   ExecutorOptions executor;
   EngineConfig engine;
@@ -40,6 +41,7 @@ struct CommandLine {
   std::string message;
 };
 
+/// Parses and checks the arguments of main().
 [[nodiscard]] CommandLine parse_command_line(int argc, const char* const* argv);
 
 }  // namespace troupe::generate

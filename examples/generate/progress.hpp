@@ -16,6 +16,7 @@ class Progress {
   Progress& operator=(Progress&&) = delete;
   ~Progress() { clear(); }
 
+  [[nodiscard]] bool enabled() const { return enabled_; }
   /// @param total 0 if it is not known yet.
   void show(std::size_t finished, std::size_t total, std::uint64_t tokens);
   /// Takes the line away, before something else is printed.

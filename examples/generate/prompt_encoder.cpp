@@ -4,22 +4,28 @@
 
 namespace troupe::generate {
 
+namespace {
+
+Result<ChatTemplate> parse_chat_template(const ModelFiles& files) {
+  if (!files.chat_template) {
+    return fail(ErrorCode::unsupported, files.path.string() + " has no chat template");
+  }
+  return ChatTemplate::parse(*files.chat_template).map_error([&](const Error& error) {
+    return Error{error.code, files.path.string() + ": chat template: " + error.message};
+  });
+}
+
+}  // namespace
+
 Result<PromptEncoder> PromptEncoder::make(const ModelFiles& files, const Options& options) {
-  PromptEncoder encoder(files, options);
-  if (files.chat_template) {
-    Result<ChatTemplate> parsed = ChatTemplate::parse(*files.chat_template);
-    if (parsed) {
-      encoder.chat_template_ = std::move(*parsed);
-    } else if (options.chat) {
-      return fail(parsed.error().code, files.path.string() + ": chat template: " + parsed.error().message);
-    }
+  Result<ChatTemplate> chat_template = parse_chat_template(files);
+  if (options.chat && files.tokenizer == nullptr) {
+    return fail(ErrorCode::unsupported, "--chat: " + files.path.string() + " has no tokenizer");
   }
-  if (options.chat && (!encoder.chat_template_ || files.tokenizer == nullptr)) {
-    return fail(ErrorCode::unsupported, files.path.string() +
-                                            ": --chat needs a tokenizer and a chat template, the model " +
-                                            (files.tokenizer == nullptr ? "has no tokenizer" : "has no chat template"));
+  if (options.chat && !chat_template) {
+    return fail(chat_template.error().code, "--chat: " + chat_template.error().message);
   }
-  return encoder;
+  return PromptEncoder(files, options, std::move(chat_template));
 }
 
 Result<Request> PromptEncoder::encode(PromptLine line, std::size_t number) const {
@@ -46,7 +52,6 @@ Result<Request> PromptEncoder::encode(PromptLine line, std::size_t number) const
   request.eos_token_ids = given.eos_token_ids;
   request.ignore_eos = given.ignore_eos.value_or(false);
   request.prefix_sharing = given.prefix_sharing.value_or(true);
-  request.streaming = options_->stream;
   return request;
 }
 
@@ -63,12 +68,16 @@ Result<std::vector<TokenId>> PromptEncoder::encode_prompt(PromptLine& line) cons
   if (options_->chat) {
     return encode_messages(nlohmann::ordered_json::array({{{"role", "user"}, {"content", *line.prompt}}}));
   }
-  return files_->tokenizer->encode(*line.prompt, /*add_special_tokens=*/true);
+  Result<std::vector<TokenId>> ids = files_->tokenizer->encode(*line.prompt, /*add_special_tokens=*/true);
+  if (ids && ids->empty()) {
+    return fail(ErrorCode::invalid_request, "prompt: expected a text of at least 1 token, found none");
+  }
+  return ids;
 }
 
 Result<std::vector<TokenId>> PromptEncoder::encode_messages(const nlohmann::ordered_json& messages) const {
   if (!chat_template_) {
-    return fail(ErrorCode::unsupported, "messages: " + files_->path.string() + " has no chat template");
+    return fail(chat_template_.error().code, "messages: " + chat_template_.error().message);
   }
   const Tokenizer& tokenizer = *files_->tokenizer;
   const auto spelling = [&tokenizer](std::optional<TokenId> id) {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
+#include <utility>
 
 #include "actors/request.hpp"
 #include "examples/generate/options.hpp"
@@ -13,7 +13,8 @@ namespace troupe::generate {
 /// Turns lines into requests: renders the chat template, tokenizes, fills in parameters.
 class PromptEncoder {
  public:
-  /// `files` outlives the encoder. Errors: `--chat` without a chat template, or one that cannot be parsed.
+  /// Both arguments outlive the encoder. Errors: `--chat` without a tokenizer, or without a chat template that can be
+  /// parsed. Without `--chat`, that is an error of the lines that have messages.
   [[nodiscard]] static Result<PromptEncoder> make(const ModelFiles& files, const Options& options);
 
   /// Parameters come from the line, then from the options, then from the model's generation_config.json.
@@ -21,14 +22,15 @@ class PromptEncoder {
   [[nodiscard]] Result<Request> encode(PromptLine line, std::size_t number) const;
 
  private:
-  PromptEncoder(const ModelFiles& files, const Options& options) : files_(&files), options_(&options) {}
+  PromptEncoder(const ModelFiles& files, const Options& options, Result<ChatTemplate> chat_template)
+      : files_(&files), options_(&options), chat_template_(std::move(chat_template)) {}
 
   [[nodiscard]] Result<std::vector<TokenId>> encode_prompt(PromptLine& line) const;
   [[nodiscard]] Result<std::vector<TokenId>> encode_messages(const nlohmann::ordered_json& messages) const;
 
   const ModelFiles* files_;
   const Options* options_;
-  std::optional<ChatTemplate> chat_template_;
+  Result<ChatTemplate> chat_template_;
 };
 
 }  // namespace troupe::generate

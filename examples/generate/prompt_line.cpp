@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "model/json_file.hpp"
+
 namespace troupe::generate {
 
 namespace {
@@ -178,12 +180,12 @@ PromptParameters with_defaults(PromptParameters given, const PromptParameters& d
 }
 
 Result<PromptLine> parse_prompt_line(std::string_view text, std::string* id) {
-  Json document;
-  try {
-    document = Json::parse(text);
-  } catch (const Json::exception& exception) {
-    return fail(ErrorCode::invalid_request, std::string("not a JSON line: ") + exception.what());
+  // Finds what the parser below lets pass: nesting without end, a key that occurs twice.
+  if (const auto checked = parse_json(text); !checked) {
+    return fail(ErrorCode::invalid_request, "line: " + checked.error().message);
   }
+  // Messages keep the order of their keys, which a chat template may print.
+  const Json document = Json::parse(text, /*cb=*/nullptr, /*allow_exceptions=*/false);
   if (!document.is_object()) {
     return wrong("line", "a JSON object", document);
   }

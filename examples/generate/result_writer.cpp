@@ -45,13 +45,13 @@ Result<void> ResultWriter::write(const LineResult& result) {
   if (order_ == ResultOrder::finish) {
     return write_text(format_result(result));
   }
-  waiting_.emplace(result.line, format_result(result));
-  while (!waiting_.empty() && waiting_.begin()->first == next_line_) {
+  waiting_.emplace(result.place, format_result(result));
+  while (!waiting_.empty() && waiting_.begin()->first == next_place_) {
     if (Result<void> written = write_text(waiting_.begin()->second); !written) {
       return written;
     }
     waiting_.erase(waiting_.begin());
-    ++next_line_;
+    ++next_place_;
   }
   return {};
 }

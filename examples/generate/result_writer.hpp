@@ -18,6 +18,8 @@ namespace troupe::generate {
 struct LineResult {
   /// Number of the line or argument, from 1.
   std::size_t line = 0;
+  /// Place among the results in input order, from 0; blank lines have none.
+  std::size_t place = 0;
   std::string id;
   /// Absent if the model has no tokenizer.
   std::optional<std::string> text;
@@ -33,13 +35,14 @@ struct LineResult {
 /// One JSON object on one line, with its line end.
 [[nodiscard]] std::string format_result(const LineResult& result);
 
-/// Writes results to a stream, at once or in the order of their lines.
+/// Writes results to a stream, at once or in the order of their places. Each is flushed, so that nothing finished is
+/// lost.
 class ResultWriter {
  public:
   /// @param out Stays the caller's; null if results go nowhere.
   ResultWriter(std::FILE* out, ResultOrder order) : out_(out), order_(order) {}
 
-  /// Each line number from 1 upwards comes once. Error `io_error` if the stream takes no more.
+  /// Each place from 0 upwards comes once. Error `io_error` if the stream takes no more.
   [[nodiscard]] Result<void> write(const LineResult& result);
 
  private:
@@ -47,9 +50,9 @@ class ResultWriter {
 
   std::FILE* out_;
   ResultOrder order_;
-  /// What waits for an earlier line.
+  /// By place, what waits for an earlier one.
   std::map<std::size_t, std::string> waiting_;
-  std::size_t next_line_ = 1;
+  std::size_t next_place_ = 0;
 };
 
 }  // namespace troupe::generate

@@ -6,13 +6,13 @@
 
 namespace troupe::generate {
 
-Result<void> TextStream::add(std::size_t line, const std::string& text) {
-  kept_[line].text += text;
+Result<void> TextStream::add(std::size_t place, const std::string& text) {
+  kept_[place].text += text;
   return print();
 }
 
-Result<void> TextStream::finish(std::size_t line) {
-  Kept& kept = kept_[line];
+Result<void> TextStream::finish(std::size_t place) {
+  Kept& kept = kept_[place];
   kept.text += '\n';
   kept.finished = true;
   return print();

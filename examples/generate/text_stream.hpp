@@ -9,15 +9,15 @@
 
 namespace troupe::generate {
 
-/// Prints answers as they come, one after the other in the order of their lines: that of the first unfinished line is
-/// live, the others are kept until it is their turn.
+/// Prints answers as they come, one after the other in the order of their places (0 upwards): the first unfinished one
+/// is live, the others are kept until it is their turn.
 class TextStream {
  public:
   /// @param out Stays the caller's.
   explicit TextStream(std::FILE* out) : out_(out) {}
 
-  [[nodiscard]] Result<void> add(std::size_t line, const std::string& text);
-  [[nodiscard]] Result<void> finish(std::size_t line);
+  [[nodiscard]] Result<void> add(std::size_t place, const std::string& text);
+  [[nodiscard]] Result<void> finish(std::size_t place);
 
  private:
   struct Kept {
@@ -28,7 +28,7 @@ class TextStream {
 
   std::FILE* out_;
   std::map<std::size_t, Kept> kept_;
-  std::size_t current_ = 1;
+  std::size_t current_ = 0;
 };
 
 }  // namespace troupe::generate

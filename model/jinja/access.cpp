@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "model/jinja/function.hpp"
+#include "model/jinja/limits.hpp"
 #include "model/jinja/loop.hpp"
 #include "model/jinja/operators.hpp"
 #include "model/jinja/runtime.hpp"
@@ -11,9 +12,6 @@
 
 namespace troupe::jinja {
 namespace {
-
-/// Bytes of text that cost as much as one step.
-constexpr std::size_t kBytesPerStep = 64;
 
 std::string object_name(const Value& object) {
   return object.is<None>() ? "None" : "'" + std::string(object.type_name()) + " object'";
@@ -25,8 +23,8 @@ Outcome<std::optional<Value>> own_attribute(const Value& object, std::string_vie
     return undefined_fault(*undefined);
   }
   if (const auto* space = object.get_if<Namespace*>()) {
-    const Value* value = (*space)->find(name);
-    return value == nullptr ? std::nullopt : std::optional(*value);
+    const auto found = (*space)->attributes.find(std::string(name));
+    return found == (*space)->attributes.end() ? std::nullopt : std::optional(found->second);
   }
   if (const auto* loop = object.get_if<Loop>()) {
     auto value = (*loop)->attribute(name);
@@ -163,14 +161,16 @@ Outcome<Value> get_item(Runtime& runtime, const Value& object, const Value& key)
   if (const auto* undefined = object.get_if<Undefined>()) {
     return undefined_fault(*undefined);
   }
-  auto found = item(runtime, object, key);
+  const std::string* const name = key.text();
+  auto paid = runtime.work(name == nullptr ? 0 : name->size() / kBytesPerStep);
+  auto found = paid ? item(runtime, object, key) : Outcome<std::optional<Value>>(pass(paid));
   if (!found) {
     return pass(found);
   }
   if (*found) {
     return std::move(**found);
   }
-  if (const auto* name = key.text()) {
+  if (name != nullptr) {
     auto own = own_attribute(object, *name);
     if (!own) {
       return pass(own);
@@ -197,7 +197,8 @@ Outcome<Value> get_slice(Runtime& runtime, const Value& object, const SliceBound
     std::vector<Value> items;
     items.reserve(selected.count);
     for (std::size_t i = 0; i < selected.count; ++i) {
-      items.push_back(source.items[static_cast<std::size_t>(selected.first + static_cast<std::int64_t>(i) * selected.step)]);
+      items.push_back(
+          source.items[static_cast<std::size_t>(selected.first + static_cast<std::int64_t>(i) * selected.step)]);
     }
     return source.tuple ? runtime.tuple(std::move(items)) : runtime.list(std::move(items));
   }

@@ -143,7 +143,6 @@ struct For {
   ExprPtr filter;
   Body body;
   Body otherwise;
-  bool recursive = false;
 };
 struct Set {
   Target target;

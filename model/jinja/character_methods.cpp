@@ -1,6 +1,3 @@
-#include <algorithm>
-
-#include "model/jinja/operators.hpp"
 #include "model/jinja/runtime.hpp"
 #include "model/jinja/string_methods.hpp"
 #include "model/jinja/unicode.hpp"
@@ -53,14 +50,6 @@ void change_to_sentence(std::string& out, char32_t /*previous*/, char32_t c) {
   }
 }
 
-void swap_case(std::string& out, char32_t /*previous*/, char32_t c) {
-  if (is_upper(c)) {
-    append_lower(out, c);
-  } else {
-    append_upper(out, c);
-  }
-}
-
 using Predicate = bool (*)(char32_t);
 
 /// Whether the string is not empty and all of its characters are of a kind.
@@ -78,7 +67,6 @@ Outcome<Value> all_are(Runtime& /*runtime*/, const Value& self, const Arguments&
 }
 
 bool is_alphanumeric(char32_t c) { return is_alpha(c) || is_numeric(c); }
-bool is_ascii(char32_t c) { return c < 0x80; }
 
 /// Whether there are characters with case and all of them are of the wanted one.
 template <Predicate Wanted>
@@ -100,85 +88,17 @@ Outcome<Value> has_case(Runtime& /*runtime*/, const Value& self, const Arguments
   return Value(any);
 }
 
-/// Python's odd rule: with an odd number of fill characters the left side gets one more if the width is odd too.
-std::size_t left_of_center(std::size_t missing, std::size_t width) { return missing / 2 + (missing & width & 1U); }
-std::size_t left_for_rjust(std::size_t missing, std::size_t /*width*/) { return missing; }
-std::size_t left_for_ljust(std::size_t /*missing*/, std::size_t /*width*/) { return 0; }
-
-using LeftShare = std::size_t (*)(std::size_t missing, std::size_t width);
-
-template <LeftShare Left>
-Outcome<Value> justify(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  auto given = parameters<2>("center", arguments, {"width", "fillchar"});
-  auto width = given ? integer_or((*given)[0], 0, "center", "width") : Outcome<std::int64_t>(pass(given));
-  if (!width) {
-    return pass(width);
-  }
-  const String& string = self_string(self);
-  const Value* const fill_value = (*given)[1];
-  const String* const fill = fill_value == nullptr ? nullptr : fill_value->get_if<String>();
-  if (fill_value != nullptr && (fill == nullptr || fill->object->length != 1)) {
-    return wrong_type("center", "fillchar", "one character", *fill_value);
-  }
-  const auto wanted = static_cast<std::size_t>(std::max<std::int64_t>(*width, 0));
-  const std::size_t missing = wanted > string.object->length ? wanted - string.object->length : 0;
-  const std::string unit = fill == nullptr ? " " : fill->text();
-  if (missing > kMaxTextBytes / unit.size()) {
-    return fault("center: expected a width of at most " + std::to_string(kMaxTextBytes) + ", found " +
-                 std::to_string(*width));
-  }
-  const std::size_t left = Left(missing, wanted);
-  std::string out;
-  for (std::size_t i = 0; i < missing; ++i) {
-    if (i == left) {
-      out += string.text();
-    }
-    out += unit;
-  }
-  if (left == missing) {
-    out += string.text();
-  }
-  return runtime.string(std::move(out), string.markup);
-}
-
-Outcome<Value> zfill(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  auto given = parameters<1>("zfill", arguments, {"width"});
-  auto width = given ? integer_or((*given)[0], 0, "zfill", "width") : Outcome<std::int64_t>(pass(given));
-  if (!width) {
-    return pass(width);
-  }
-  const String& string = self_string(self);
-  const auto length = static_cast<std::int64_t>(string.object->length);
-  const auto missing = static_cast<std::uint64_t>(std::max<std::int64_t>(*width - length, 0));
-  if (auto fits = Runtime::check_text_size(missing); !fits) {
-    return pass(fits);
-  }
-  std::string out = string.text();
-  const bool has_sign = !out.empty() && (out[0] == '-' || out[0] == '+');
-  out.insert(has_sign ? 1 : 0, missing, '0');
-  return runtime.string(std::move(out), string.markup);
-}
-
 constexpr auto kMethods = std::to_array<Builtin>({
     {"upper", change_case<change_to_upper>},
     {"lower", change_case<change_to_lower>},
-    {"casefold", change_case<change_to_lower>},
     {"title", change_case<change_to_title>},
     {"capitalize", change_case<change_to_sentence>},
-    {"swapcase", change_case<swap_case>},
     {"isalpha", all_are<is_alpha>},
     {"isalnum", all_are<is_alphanumeric>},
-    {"isdecimal", all_are<is_decimal>},
     {"isdigit", all_are<is_digit>},
-    {"isnumeric", all_are<is_numeric>},
     {"isspace", all_are<is_space>},
-    {"isascii", all_are<is_ascii>},
     {"isupper", has_case<is_upper>},
     {"islower", has_case<is_lower>},
-    {"center", justify<left_of_center>},
-    {"rjust", justify<left_for_rjust>},
-    {"ljust", justify<left_for_ljust>},
-    {"zfill", zfill},
 });
 
 }  // namespace

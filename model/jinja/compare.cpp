@@ -1,5 +1,6 @@
-#include <cmath>
+#include <algorithm>
 
+#include "model/jinja/limits.hpp"
 #include "model/jinja/operators.hpp"
 #include "model/jinja/runtime.hpp"
 #include "model/jinja/unicode.hpp"
@@ -81,7 +82,8 @@ Outcome<bool> equal(Runtime& runtime, const Value& left, const Value& right) {
     return false;
   }
   if (const auto* text = left.text()) {
-    return *text == *right.text();
+    auto paid = runtime.work(text->size() / kBytesPerStep);
+    return paid ? Outcome<bool>(*text == *right.text()) : pass(paid);
   }
   if (const auto* list = left.get_if<List>()) {
     return equal_lists(runtime, **list, **right.get_if<List>());
@@ -121,7 +123,9 @@ Outcome<bool> less(Runtime& runtime, const Value& left, const Value& right) {
   const auto* left_text = left.text();
   const auto* right_text = right.text();
   if (left_text != nullptr && right_text != nullptr) {
-    return *left_text < *right_text;  // the order of UTF-8 bytes is that of code points
+    auto paid = runtime.work(std::min(left_text->size(), right_text->size()) / kBytesPerStep);
+    // The order of UTF-8 bytes is that of code points.
+    return paid ? Outcome<bool>(*left_text < *right_text) : pass(paid);
   }
   const auto* left_list = left.get_if<List>();
   const auto* right_list = right.get_if<List>();
@@ -137,7 +141,8 @@ Outcome<bool> contains(Runtime& runtime, const Value& container, const Value& it
     if (needle == nullptr) {
       return fault("expected a string on the left of 'in' a string, found " + std::string(item.type_name()));
     }
-    return find_text(*text, *needle) != std::string::npos;
+    auto paid = runtime.work(text->size() / kBytesPerStep);
+    return paid ? Outcome<bool>(find_text(*text, *needle) != std::string::npos) : pass(paid);
   }
   if (const auto* dict = container.get_if<Dict>()) {
     return (*dict)->find(item) != nullptr;

@@ -1,472 +1,327 @@
+#include "model/jinja/expression_parser.hpp"
+
 #include <algorithm>
-#include <array>
-#include <charconv>
-#include <optional>
 
 #include "model/jinja/limits.hpp"
-#include "model/jinja/token_stream.hpp"
 
-/// The grammar of expressions, a level of precedence to a function, as in jinja2's parser.
 namespace troupe::jinja {
 namespace {
 
+std::string shown(const Token& token) {
+  switch (token.kind) {
+    case Token::Kind::text:
+      return "text";
+    case Token::Kind::print_begin:
+      return "{{";
+    case Token::Kind::print_end:
+      return "}}";
+    case Token::Kind::block_begin:
+      return "{%";
+    case Token::Kind::block_end:
+      return "%}";
+    case Token::Kind::string:
+      return "a string";
+    case Token::Kind::end:
+      return "the end of the template";
+    default:
+      return "'" + token.text + "'";
+  }
+}
+
+}  // namespace
+
 int height_of(const ExprPtr& expr) { return expr == nullptr ? 0 : expr->height; }
 
-int height_of(const CallArguments& arguments) {
-  int height = std::max(height_of(arguments.spread_positional), height_of(arguments.spread_keyword));
-  for (const ExprPtr& argument : arguments.positional) {
-    height = std::max(height, height_of(argument));
-  }
-  for (const auto& [name, argument] : arguments.keyword) {
-    height = std::max(height, height_of(argument));
+int height_of(const std::vector<ExprPtr>& exprs) {
+  int height = 0;
+  for (const ExprPtr& expr : exprs) {
+    height = std::max(height, height_of(expr));
   }
   return height;
 }
 
-template <class Node>
-ExprPtr build(Node node, int line, int operand_height) {
-  if (operand_height >= kMaxTreeHeight) {
-    TokenStream::fail_at(line, "expected an expression of at most " + std::to_string(kMaxTreeHeight) +
-                                   " operations one within the other, found more");
+int height_of(const CallArguments& arguments) {
+  int height = std::max(
+      {height_of(arguments.positional), height_of(arguments.spread_positional), height_of(arguments.spread_keyword)});
+  for (const auto& [name, value] : arguments.keyword) {
+    height = std::max(height, height_of(value));
   }
-  return make_expr(std::move(node), line, operand_height + 1);
+  return height;
 }
 
-ExprPtr constant(Value value, int line) { return build(Constant{std::move(value)}, line, 0); }
-
-ExprPtr parse_or(TokenStream& stream);
-
-ExprPtr parse_integer(const Token& token) {
-  std::int64_t value = 0;
-  const char* const end = token.text.data() + token.text.size();
-  if (std::from_chars(token.text.data(), end, value).ec != std::errc()) {
-    TokenStream::fail_at(token.line, "expected an integer of at most 64 bits, found " + token.text);
+ExpressionParser::ExpressionParser(std::vector<Token> tokens) : tokens_(std::move(tokens)) {
+  for (const char* const reserved : {"loop", "caller", "varargs", "kwargs"}) {
+    (void)symbol_of(reserved);
   }
-  return constant(Value(value), token.line);
 }
 
-ExprPtr parse_float(const Token& token) {
-  double value = 0.0;
-  const char* const end = token.text.data() + token.text.size();
-  if (std::from_chars(token.text.data(), end, value).ec != std::errc()) {
-    TokenStream::fail_at(token.line, "expected a number that a float can hold, found " + token.text);
+ExpressionParser::Level::Level(ExpressionParser& parser) : parser_(parser) {
+  if (++parser_.nesting_ > kMaxNesting && parser_.ok()) {
+    parser_.fail_at(parser_.peek().line, "expected at most " + std::to_string(kMaxNesting) + " levels, found more");
   }
-  return constant(Value(value), token.line);
 }
 
-ExprPtr parse_name(TokenStream& stream) {
-  const Token token = stream.take();
-  if (token.text == "true" || token.text == "True") {
-    return constant(Value(true), token.line);
+void ExpressionParser::fail_at(int line, std::string message) {
+  if (ok()) {
+    fault_ = Fault{std::move(message), line, false};
+    position_ = tokens_.size() - 1;
   }
-  if (token.text == "false" || token.text == "False") {
-    return constant(Value(false), token.line);
-  }
-  if (token.text == "none" || token.text == "None") {
-    return constant(Value(None{}), token.line);
-  }
-  return build(Name{stream.symbol(token.text)}, token.line, 0);
 }
 
-ExprPtr parse_list(TokenStream& stream) {
-  const int line = stream.current().line;
-  stream.expect_symbol("[");
-  ListLiteral list;
-  int height = 0;
-  while (!stream.is_symbol("]")) {
-    list.items.push_back(parse_expression(stream));
-    height = std::max(height, height_of(list.items.back()));
-    if (!stream.skip_symbol(",")) {
-      break;
-    }
-  }
-  stream.expect_symbol("]");
-  return build(std::move(list), line, height);
+void ExpressionParser::fail_expecting(std::string_view expected) {
+  fail_at(peek().line, "expected " + std::string(expected) + ", found " + shown(peek()));
 }
 
-ExprPtr parse_dict(TokenStream& stream) {
-  const int line = stream.current().line;
-  stream.expect_symbol("{");
-  DictLiteral dict;
-  int height = 0;
-  while (!stream.is_symbol("}")) {
-    ExprPtr key = parse_expression(stream);
-    stream.expect_symbol(":");
-    ExprPtr value = parse_expression(stream);
-    height = std::max({height, height_of(key), height_of(value)});
-    dict.entries.emplace_back(std::move(key), std::move(value));
-    if (!stream.skip_symbol(",")) {
-      break;
-    }
-  }
-  stream.expect_symbol("}");
-  return build(std::move(dict), line, height);
+const Token& ExpressionParser::peek(std::size_t ahead) const {
+  return tokens_[std::min(position_ + ahead, tokens_.size() - 1)];
 }
 
-ExprPtr parse_primary(TokenStream& stream) {
-  const TokenStream::Level level(stream);
-  switch (stream.current().kind) {
-    case Token::Kind::name:
-      return parse_name(stream);
-    case Token::Kind::integer:
-      return parse_integer(stream.take());
-    case Token::Kind::floating:
-      return parse_float(stream.take());
-    case Token::Kind::string: {
-      // Strings side by side are one.
-      Token token = stream.take();
-      while (stream.is(Token::Kind::string)) {
-        token.text += stream.take().text;
-      }
-      return constant(Value::string(std::move(token.text)), token.line);
-    }
-    default:
-      break;
-  }
-  if (stream.skip_symbol("(")) {
-    ExprPtr inner = parse_tuple(stream, {.may_be_empty = true});
-    stream.expect_symbol(")");
-    return inner;
-  }
-  if (stream.is_symbol("[")) {
-    return parse_list(stream);
-  }
-  if (stream.is_symbol("{")) {
-    return parse_dict(stream);
-  }
-  stream.fail_expecting("an expression");
+Token ExpressionParser::take() {
+  Token token = peek();
+  position_ = std::min(position_ + 1, tokens_.size() - 1);
+  return token;
 }
 
-CallArguments parse_arguments(TokenStream& stream) {
-  stream.expect_symbol("(");
-  CallArguments arguments;
-  while (!stream.is_symbol(")")) {
-    const bool named = stream.is(Token::Kind::name) && stream.ahead().kind == Token::Kind::symbol &&
-                       stream.ahead().text == "=";
-    if (stream.is_symbol("**") && arguments.spread_keyword == nullptr) {
-      (void)stream.take();
-      arguments.spread_keyword = parse_expression(stream);
-    } else if (stream.is_symbol("*") && arguments.spread_positional == nullptr) {
-      (void)stream.take();
-      arguments.spread_positional = parse_expression(stream);
-    } else if (named) {
-      std::string name = stream.take().text;
-      stream.expect_symbol("=");
-      arguments.keyword.emplace_back(std::move(name), parse_expression(stream));
-    } else {
-      if (!arguments.keyword.empty() || arguments.spread_keyword != nullptr) {
-        stream.fail_expecting("a keyword argument");
-      }
-      arguments.positional.push_back(parse_expression(stream));
-    }
-    if (!stream.skip_symbol(",")) {
-      break;
-    }
+bool ExpressionParser::at_symbol(std::string_view symbol, std::size_t ahead) const {
+  return peek(ahead).kind == Token::Kind::symbol && peek(ahead).text == symbol;
+}
+
+bool ExpressionParser::at_name(std::string_view name, std::size_t ahead) const {
+  return peek(ahead).kind == Token::Kind::name && peek(ahead).text == name;
+}
+
+bool ExpressionParser::take_symbol(std::string_view symbol) {
+  const bool found = at_symbol(symbol);
+  if (found) {
+    take();
   }
-  stream.expect_symbol(")");
-  return arguments;
+  return found;
 }
 
-ExprPtr parse_call(TokenStream& stream, ExprPtr callee) {
-  const int line = stream.current().line;
-  CallArguments arguments = parse_arguments(stream);
-  const int height = std::max(height_of(callee), height_of(arguments));
-  return build(Call{std::move(callee), std::move(arguments)}, line, height);
+bool ExpressionParser::take_name(std::string_view name) {
+  const bool found = at_name(name);
+  if (found) {
+    take();
+  }
+  return found;
 }
 
-/// What stands between [ and ].
-ExprPtr parse_subscript(TokenStream& stream, ExprPtr object) {
-  const int line = stream.current().line;
-  stream.expect_symbol("[");
-  const auto bound = [&stream]() -> ExprPtr {
-    return stream.is_symbol(":") || stream.is_symbol("]") ? nullptr : parse_expression(stream);
+void ExpressionParser::expect_symbol(std::string_view symbol) {
+  if (!take_symbol(symbol)) {
+    fail_expecting("'" + std::string(symbol) + "'");
+  }
+}
+
+void ExpressionParser::expect_name(std::string_view name) {
+  if (!take_name(name)) {
+    fail_expecting("'" + std::string(name) + "'");
+  }
+}
+
+void ExpressionParser::expect_kind(Token::Kind kind) {
+  if (peek().kind != kind) {
+    fail_expecting(shown(Token{kind, "", 0}));
+  }
+  take();
+}
+
+std::string ExpressionParser::expect_identifier(std::string_view what) {
+  if (peek().kind != Token::Kind::name) {
+    fail_expecting(what);
+  }
+  return take().text;
+}
+
+Symbol ExpressionParser::symbol_of(const std::string& name) {
+  const auto [place, added] = symbols_.emplace(name, static_cast<Symbol>(program_.names.size()));
+  if (added) {
+    program_.names.push_back(name);
+  }
+  return place->second;
+}
+
+ExprPtr ExpressionParser::make(int line, int below, Expr::Node node) {
+  if (below >= kMaxTreeHeight) {
+    fail_at(line, "expected an expression of at most " + std::to_string(kMaxTreeHeight) + " levels, found more");
+  }
+  return std::make_unique<const Expr>(Expr{std::move(node), line, below + 1});
+}
+
+ExprPtr ExpressionParser::expression(bool with_conditional) {
+  const Level level(*this);
+  const int line = peek().line;
+  ExprPtr value = logical(false);
+  while (with_conditional && take_name("if")) {
+    ++conditional_;
+    ExprPtr condition = logical(false);
+    ExprPtr otherwise = take_name("else") ? expression() : nullptr;
+    --conditional_;
+    const int below = std::max({height_of(value), height_of(condition), height_of(otherwise)});
+    value = make(line, below, Conditional{std::move(condition), std::move(value), std::move(otherwise)});
+  }
+  return value;
+}
+
+ExprPtr ExpressionParser::tuple(bool with_conditional) {
+  const int line = peek().line;
+  std::vector<ExprPtr> items;
+  const auto at_end = [this] {
+    return peek().kind == Token::Kind::print_end || peek().kind == Token::Kind::block_end || at_symbol(")");
   };
-  ExprPtr first = bound();
-  if (!stream.is_symbol(":")) {
-    if (first == nullptr) {
-      stream.fail_expecting("an index or a slice");
+  bool comma = false;
+  while (ok() && !at_end()) {
+    items.push_back(expression(with_conditional));
+    if (!take_symbol(",")) {
+      break;
     }
-    stream.expect_symbol("]");
-    const int height = std::max(height_of(object), height_of(first));
-    return build(GetItem{std::move(object), std::move(first)}, line, height);
+    comma = true;
   }
-  stream.expect_symbol(":");
-  ExprPtr stop = bound();
-  ExprPtr step = stream.skip_symbol(":") ? bound() : nullptr;
-  stream.expect_symbol("]");
-  const int height = std::max({height_of(object), height_of(first), height_of(stop), height_of(step)});
-  return build(GetSlice{std::move(object), std::move(first), std::move(stop), std::move(step)}, line, height);
-}
-
-ExprPtr parse_postfix(TokenStream& stream, ExprPtr expr) {
-  while (true) {
-    if (stream.is_symbol(".")) {
-      const int line = stream.take().line;
-      const int height = height_of(expr);
-      if (stream.is(Token::Kind::integer)) {
-        ExprPtr index = parse_integer(stream.take());
-        expr = build(GetItem{std::move(expr), std::move(index)}, line, height);
-      } else {
-        std::string name = stream.take_name("a name after '.'");
-        expr = build(GetAttribute{std::move(expr), std::move(name)}, line, height);
-      }
-    } else if (stream.is_symbol("[")) {
-      expr = parse_subscript(stream, std::move(expr));
-    } else if (stream.is_symbol("(")) {
-      expr = parse_call(stream, std::move(expr));
-    } else {
-      return expr;
-    }
+  if (items.empty()) {
+    fail_expecting("an expression");
   }
-}
-
-std::string parse_dotted_name(TokenStream& stream, std::string_view expected) {
-  std::string name = stream.take_name(expected);
-  while (stream.skip_symbol(".")) {
-    name += "." + stream.take_name("a name after '.'");
+  if (items.size() == 1 && !comma) {
+    return std::move(items[0]);
   }
-  return name;
+  const int below = height_of(items);
+  return make(line, below, ListLiteral{std::move(items), true});
 }
 
-ExprPtr parse_filter(TokenStream& stream, ExprPtr input) {
-  const int line = stream.current().line;
-  std::string name = parse_dotted_name(stream, "the name of a filter");
-  CallArguments arguments = stream.is_symbol("(") ? parse_arguments(stream) : CallArguments{};
-  const Builtin* const builtin = find_filter(name);
-  const int height = std::max(height_of(input), height_of(arguments));
-  return build(Apply{std::move(input), std::move(name), builtin, std::move(arguments)}, line, height);
-}
-
-/// Whether the argument of a test may start here without parentheses: `x is divisibleby 3`.
-bool starts_test_argument(const TokenStream& stream) {
-  switch (stream.current().kind) {
-    case Token::Kind::name:
-      return !stream.is_name("else") && !stream.is_name("or") && !stream.is_name("and") && !stream.is_name("is") &&
-             !stream.is_name("if") && !stream.is_name("not") && !stream.is_name("in");
-    case Token::Kind::string:
-    case Token::Kind::integer:
-    case Token::Kind::floating:
-      return true;
-    default:
-      return stream.is_symbol("[") || stream.is_symbol("{");
-  }
-}
-
-ExprPtr parse_test(TokenStream& stream, ExprPtr input) {
-  const int line = stream.current().line;
-  const bool negated = stream.skip_name("not");
-  std::string name = parse_dotted_name(stream, "the name of a test");
-  CallArguments arguments;
-  if (stream.is_symbol("(")) {
-    arguments = parse_arguments(stream);
-  } else if (starts_test_argument(stream)) {
-    arguments.positional.push_back(parse_postfix(stream, parse_primary(stream)));
-  }
-  const Builtin* const builtin = find_test(name);
-  const int height = std::max(height_of(input), height_of(arguments));
-  ExprPtr test = build(Apply{std::move(input), std::move(name), builtin, std::move(arguments)}, line, height);
-  if (!negated) {
-    return test;
-  }
-  const int test_height = test->height;
-  return build(Unary{UnaryOperator::logical_not, std::move(test)}, line, test_height);
-}
-
-ExprPtr parse_filters_and_tests(TokenStream& stream, ExprPtr expr) {
-  while (true) {
-    if (stream.skip_symbol("|")) {
-      expr = parse_filter(stream, std::move(expr));
-    } else if (stream.skip_name("is")) {
-      expr = parse_test(stream, std::move(expr));
-    } else if (stream.is_symbol("(")) {
-      expr = parse_call(stream, std::move(expr));
-    } else {
-      return expr;
-    }
-  }
-}
-
-ExprPtr binary(BinaryOperator op, ExprPtr left, ExprPtr right, int line) {
-  const int height = std::max(height_of(left), height_of(right));
-  return build(Binary{op, std::move(left), std::move(right)}, line, height);
-}
-
-ExprPtr parse_power(TokenStream& stream) {
-  ExprPtr left = parse_unary(stream);
-  while (stream.is_symbol("**")) {
-    const int line = stream.take().line;
-    left = binary(BinaryOperator::power, std::move(left), parse_unary(stream), line);
+ExprPtr ExpressionParser::logical(bool conjunction) {
+  const int line = peek().line;
+  const auto operand = [&] { return conjunction ? negation() : logical(true); };
+  ExprPtr left = operand();
+  while (take_name(conjunction ? "and" : "or")) {
+    ExprPtr right = operand();
+    const int below = std::max(height_of(left), height_of(right));
+    left = make(line, below, Logical{conjunction, std::move(left), std::move(right)});
   }
   return left;
 }
 
-using OperatorNames = std::initializer_list<std::pair<std::string_view, BinaryOperator>>;
-
-/// A chain of operators of one precedence, from left to right.
-ExprPtr parse_chain(TokenStream& stream, OperatorNames operators, ExprPtr (*operand)(TokenStream&)) {
-  ExprPtr left = operand(stream);
-  while (true) {
-    const auto* const found = std::find_if(operators.begin(), operators.end(),
-                                           [&stream](const auto& entry) { return stream.is_symbol(entry.first); });
-    if (found == operators.end()) {
-      return left;
-    }
-    const int line = stream.take().line;
-    left = binary(found->second, std::move(left), operand(stream), line);
+ExprPtr ExpressionParser::negation() {
+  const int line = peek().line;
+  if (!take_name("not")) {
+    return comparison();
   }
+  const Level level(*this);
+  ExprPtr operand = negation();
+  const int below = height_of(operand);
+  return make(line, below, Unary{UnaryOperator::logical_not, std::move(operand)});
 }
 
-ExprPtr parse_product(TokenStream& stream) {
-  return parse_chain(stream,
-                     {{"*", BinaryOperator::multiply},
-                      {"/", BinaryOperator::divide},
-                      {"//", BinaryOperator::floor_divide},
-                      {"%", BinaryOperator::modulo}},
-                     parse_power);
-}
-
-ExprPtr parse_concat(TokenStream& stream) {
-  ExprPtr first = parse_product(stream);
-  if (!stream.is_symbol("~")) {
-    return first;
-  }
-  const int line = stream.current().line;
-  Concat concat;
-  int height = height_of(first);
-  concat.parts.push_back(std::move(first));
-  while (stream.skip_symbol("~")) {
-    concat.parts.push_back(parse_product(stream));
-    height = std::max(height, height_of(concat.parts.back()));
-  }
-  return build(std::move(concat), line, height);
-}
-
-ExprPtr parse_sum(TokenStream& stream) {
-  return parse_chain(stream, {{"+", BinaryOperator::add}, {"-", BinaryOperator::subtract}}, parse_concat);
-}
-
-std::optional<CompareOperator> take_comparison(TokenStream& stream) {
-  constexpr std::array<std::pair<std::string_view, CompareOperator>, 6> operators = {
+std::optional<CompareOperator> ExpressionParser::take_comparison() {
+  static constexpr std::array<std::pair<std::string_view, CompareOperator>, 6> kOperators = {
       {{"==", CompareOperator::equal},
        {"!=", CompareOperator::not_equal},
        {"<", CompareOperator::less},
        {"<=", CompareOperator::less_equal},
        {">", CompareOperator::greater},
        {">=", CompareOperator::greater_equal}}};
-  for (const auto& [text, op] : operators) {
-    if (stream.skip_symbol(text)) {
+  for (const auto& [symbol, op] : kOperators) {
+    if (take_symbol(symbol)) {
       return op;
     }
   }
-  if (stream.skip_name("in")) {
+  if (take_name("in")) {
     return CompareOperator::in;
   }
-  if (stream.is_name("not") && stream.ahead().kind == Token::Kind::name && stream.ahead().text == "in") {
-    (void)stream.take();
-    (void)stream.take();
+  if (at_name("not") && at_name("in", 1)) {
+    take();
+    take();
     return CompareOperator::not_in;
   }
   return std::nullopt;
 }
 
-ExprPtr parse_comparison(TokenStream& stream) {
-  const int line = stream.current().line;
-  Compare compare{.first = parse_sum(stream)};
-  int height = height_of(compare.first);
-  while (const auto op = take_comparison(stream)) {
-    compare.rest.emplace_back(*op, parse_sum(stream));
-    height = std::max(height, height_of(compare.rest.back().second));
+ExprPtr ExpressionParser::comparison() {
+  const int line = peek().line;
+  ExprPtr first = sum();
+  std::vector<std::pair<CompareOperator, ExprPtr>> rest;
+  int below = height_of(first);
+  while (const auto op = take_comparison()) {
+    rest.emplace_back(*op, sum());
+    below = std::max(below, height_of(rest.back().second));
   }
-  return compare.rest.empty() ? std::move(compare.first) : build(std::move(compare), line, height);
+  return rest.empty() ? std::move(first) : make(line, below, Compare{std::move(first), std::move(rest)});
 }
 
-ExprPtr parse_not(TokenStream& stream) {
-  if (!stream.is_name("not")) {
-    return parse_comparison(stream);
+ExprPtr ExpressionParser::binary_chain(ExprPtr (ExpressionParser::*operand)(),
+                                       std::initializer_list<std::pair<std::string_view, BinaryOperator>> operators) {
+  const int line = peek().line;
+  ExprPtr left = (this->*operand)();
+  while (true) {
+    const auto* const found =
+        std::find_if(operators.begin(), operators.end(), [this](const auto& op) { return take_symbol(op.first); });
+    if (found == operators.end()) {
+      return left;
+    }
+    ExprPtr right = (this->*operand)();
+    const int below = std::max(height_of(left), height_of(right));
+    left = make(line, below, Binary{found->second, std::move(left), std::move(right)});
   }
-  const TokenStream::Level level(stream);
-  const int line = stream.take().line;
-  ExprPtr operand = parse_not(stream);
-  const int height = height_of(operand);
-  return build(Unary{UnaryOperator::logical_not, std::move(operand)}, line, height);
 }
 
-ExprPtr parse_logical(TokenStream& stream, std::string_view word, ExprPtr (*operand)(TokenStream&)) {
-  ExprPtr left = operand(stream);
-  while (stream.is_name(word)) {
-    const int line = stream.take().line;
-    ExprPtr right = operand(stream);
-    const int height = std::max(height_of(left), height_of(right));
-    left = build(Logical{word == "and", std::move(left), std::move(right)}, line, height);
+ExprPtr ExpressionParser::sum() {
+  return binary_chain(&ExpressionParser::concatenation, {{"+", BinaryOperator::add}, {"-", BinaryOperator::subtract}});
+}
+
+ExprPtr ExpressionParser::concatenation() {
+  const int line = peek().line;
+  std::vector<ExprPtr> parts;
+  parts.push_back(product());
+  while (take_symbol("~")) {
+    parts.push_back(product());
+  }
+  if (parts.size() == 1) {
+    return std::move(parts[0]);
+  }
+  const int below = height_of(parts);
+  return make(line, below, Concat{std::move(parts)});
+}
+
+ExprPtr ExpressionParser::product() {
+  return binary_chain(&ExpressionParser::power, {{"*", BinaryOperator::multiply},
+                                                 {"/", BinaryOperator::divide},
+                                                 {"//", BinaryOperator::floor_divide},
+                                                 {"%", BinaryOperator::modulo}});
+}
+
+ExprPtr ExpressionParser::power() {
+  const int line = peek().line;
+  ExprPtr left = unary();
+  while (take_symbol("**")) {
+    ExprPtr right = unary();
+    const int below = std::max(height_of(left), height_of(right));
+    left = make(line, below, Binary{BinaryOperator::power, std::move(left), std::move(right)});
   }
   return left;
 }
 
-ExprPtr parse_and(TokenStream& stream) { return parse_logical(stream, "and", parse_not); }
-ExprPtr parse_or(TokenStream& stream) { return parse_logical(stream, "or", parse_and); }
-
-}  // namespace
-
-ExprPtr parse_unary(TokenStream& stream, bool with_filters) {
-  const TokenStream::Level level(stream);
-  ExprPtr expr;
-  if (stream.is_symbol("-") || stream.is_symbol("+")) {
-    const Token sign = stream.take();
-    ExprPtr operand = parse_unary(stream, false);
-    const int height = height_of(operand);
-    expr = build(Unary{sign.text == "-" ? UnaryOperator::negate : UnaryOperator::plus, std::move(operand)}, sign.line,
-                 height);
+ExprPtr ExpressionParser::unary(bool with_filters) {
+  const int line = peek().line;
+  ExprPtr value;
+  if (at_symbol("-") || at_symbol("+")) {
+    const Level level(*this);
+    const UnaryOperator op = take().text == "-" ? UnaryOperator::negate : UnaryOperator::plus;
+    ExprPtr operand = unary(false);
+    const int below = height_of(operand);
+    value = make(line, below, Unary{op, std::move(operand)});
   } else {
-    expr = parse_primary(stream);
+    value = primary();
   }
-  expr = parse_postfix(stream, std::move(expr));
-  return with_filters ? parse_filters_and_tests(stream, std::move(expr)) : std::move(expr);
-}
-
-ExprPtr parse_expression(TokenStream& stream) {
-  const TokenStream::Level level(stream);
-  ExprPtr yes = parse_or(stream);
-  while (stream.is_name("if")) {
-    const int line = stream.take().line;
-    ExprPtr condition = parse_or(stream);
-    ExprPtr no = stream.skip_name("else") ? parse_expression(stream) : nullptr;
-    const int height = std::max({height_of(yes), height_of(condition), height_of(no)});
-    yes = build(Conditional{std::move(condition), std::move(yes), std::move(no)}, line, height);
-  }
-  return yes;
-}
-
-ExprPtr parse_tuple(TokenStream& stream, TupleRules rules) {
-  const int line = stream.current().line;
-  const auto at_end = [&] {
-    return stream.is(Token::Kind::print_end) || stream.is(Token::Kind::block_end) || stream.is_symbol(")") ||
-           (!rules.end_name.empty() && stream.is_name(rules.end_name));
-  };
-  ListLiteral tuple{.tuple = true};
-  int height = 0;
-  bool has_comma = false;
-  while (!at_end()) {
-    tuple.items.push_back(rules.conditional ? parse_expression(stream) : parse_or(stream));
-    height = std::max(height, height_of(tuple.items.back()));
-    if (!stream.skip_symbol(",")) {
+  value = postfix(std::move(value));
+  while (with_filters && ok()) {
+    if (at_symbol("|")) {
+      value = filters(std::move(value), false);
+    } else if (at_name("is")) {
+      value = test(std::move(value));
+    } else if (at_symbol("(")) {
+      value = call(std::move(value));
+    } else {
       break;
     }
-    has_comma = true;
   }
-  if (tuple.items.size() == 1 && !has_comma) {
-    return std::move(tuple.items.front());
-  }
-  if (tuple.items.empty() && !rules.may_be_empty) {
-    stream.fail_expecting("an expression");
-  }
-  return build(std::move(tuple), line, height);
-}
-
-ExprPtr parse_filters(TokenStream& stream, ExprPtr input) {
-  do {
-    input = parse_filter(stream, std::move(input));
-  } while (stream.skip_symbol("|"));
-  return input;
+  return value;
 }
 
 }  // namespace troupe::jinja

@@ -1,40 +1,17 @@
 #pragma once
 
-#include <cstddef>
-#include <string>
-#include <string_view>
-
 #include "model/jinja/fault.hpp"
 #include "model/jinja/function.hpp"
 #include "model/jinja/value.hpp"
 
+/// Python's two ways of formatting strings, as far as chat templates use them.
 namespace troupe::jinja {
 
-/// How one value is laid out: Python's format specification mini-language.
-struct FormatSpec {
-  std::string fill = " ";
-  /// '<', '>', '^', '=' or 0 for the type's own.
-  char align = 0;
-  /// '-', '+' or ' '.
-  char sign = '-';
-  bool alternate = false;
-  /// ',' or '_' between groups of three digits, or 0.
-  char grouping = 0;
-  std::size_t width = 0;
-  /// -1 if not given.
-  int precision = -1;
-  /// 0 for the value's own.
-  char type = 0;
-};
+class Runtime;
 
-/// Parses "[[fill]align][sign][#][0][width][,][.precision][type]".
-[[nodiscard]] Outcome<FormatSpec> parse_format_spec(std::string_view text);
-/// Lays `value` out as Python's `format(value, spec)`.
-[[nodiscard]] Outcome<std::string> format_value(Runtime& runtime, const FormatSpec& spec, const Value& value);
-
-/// `format % operand`: printf-style formatting.
+/// `format % operand` with the conversions %s, %r, %d, %i and %%, each also as %(name)s. No flags, no widths.
 [[nodiscard]] Outcome<Value> format_percent(Runtime& runtime, const String& format, const Value& operand);
-/// `format.format(...)`
+/// `format.format(...)` with the fields {}, {0} and {name}. No attributes, conversions or format specifications.
 [[nodiscard]] Outcome<Value> format_braces(Runtime& runtime, const String& format, const Arguments& arguments);
 
 }  // namespace troupe::jinja

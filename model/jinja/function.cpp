@@ -1,6 +1,8 @@
 #include "model/jinja/function.hpp"
 
+#include "model/jinja/limits.hpp"
 #include "model/jinja/operators.hpp"
+#include "model/jinja/runtime.hpp"
 
 namespace troupe::jinja {
 
@@ -47,6 +49,13 @@ Outcome<std::int64_t> integer_or(const Value* value, std::int64_t fallback, std:
     return *integer;
   }
   return wrong_type(function, parameter, "an integer", *value);
+}
+
+Outcome<Value> invoke(Runtime& runtime, const Builtin& builtin, const Value& self, const Arguments& arguments) {
+  // A function may look at all of a text, whatever it returns.
+  const String* const string = self.get_if<String>();
+  auto paid = runtime.work(1 + (string == nullptr ? 0 : string->text().size() / kBytesPerStep));
+  return paid ? builtin.function(runtime, self, arguments) : pass(paid);
 }
 
 }  // namespace troupe::jinja

@@ -69,6 +69,10 @@ template <std::size_t N>
 [[nodiscard]] Outcome<std::int64_t> integer_or(const Value* value, std::int64_t fallback, std::string_view function,
                                                std::string_view parameter);
 
+/// Runs a builtin on `self`, which costs work according to the size of `self`.
+[[nodiscard]] Outcome<Value> invoke(Runtime& runtime, const Builtin& builtin, const Value& self,
+                                    const Arguments& arguments);
+
 [[nodiscard]] const Builtin* find_filter(std::string_view name);
 [[nodiscard]] const Builtin* find_test(std::string_view name);
 [[nodiscard]] const Builtin* find_global(std::string_view name);

@@ -12,8 +12,8 @@ namespace {
 
 constexpr auto kNone = std::string_view::npos;
 
-bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+bool is_ascii_digit(char c) { return c >= '0' && c <= '9'; }
 bool starts_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || static_cast<unsigned char>(c) >= 0x80;
 }
@@ -39,9 +39,9 @@ std::string normalize_newlines(std::string_view source) {
 }
 
 /// Longer symbols before their beginnings.
-constexpr std::array<std::string_view, 26> kSymbols = {"**", "//", "==", "!=", "<=", ">=", "+", "-", "*", "/",
-                                                       "%",  "~",  "<",  ">",  "=",  "(",  ")", "[", "]", "{",
-                                                       "}",  ",",  ":",  ".",  "|",  ";"};
+constexpr std::array<std::string_view, 25> kSymbols = {"**", "//", "==", "!=", "<=", ">=", "+", "-", "*",
+                                                       "/",  "%",  "~",  "<",  ">",  "=",  "(", ")", "[",
+                                                       "]",  "{",  "}",  ",",  ":",  ".",  "|"};
 
 class Lexer {
  public:
@@ -100,15 +100,13 @@ class Lexer {
   [[nodiscard]] std::size_t end_of_text(std::size_t open, bool strips_line, char modifier) const {
     std::size_t end = open;
     if (modifier == '-') {
-      while (end > position_ && is_space(source_[end - 1])) {
-        --end;
-      }
-      return end;
+      const std::string_view text = std::string_view(source_).substr(position_, open - position_);
+      return position_ + strip_space(text, {false, true}).size();
     }
     if (!strips_line || modifier == '+') {
       return open;
     }
-    while (end > position_ && is_space(source_[end - 1]) && source_[end - 1] != '\n') {
+    while (end > position_ && is_blank(source_[end - 1]) && source_[end - 1] != '\n') {
       --end;
     }
     const bool at_line_start = end == position_ ? line_starting_ : source_[end - 1] == '\n';
@@ -127,9 +125,7 @@ class Lexer {
   void trim_after(char modifier, bool trims_newline) {
     std::size_t end = position_;
     if (modifier == '-') {
-      while (end < source_.size() && is_space(source_[end])) {
-        ++end;
-      }
+      end = source_.size() - strip_space(std::string_view(source_).substr(end), {true, false}).size();
     } else if (modifier != '+' && trims_newline && at(end) == '\n') {
       ++end;
     }
@@ -142,23 +138,24 @@ class Lexer {
     if (end == kNone) {
       return fault("expected #} after {#, found the end of the template", line_);
     }
-    const char modifier = end > position_ && (source_[end - 1] == '-' || source_[end - 1] == '+') ? source_[end - 1] : '\0';
+    const char modifier =
+        end > position_ && (source_[end - 1] == '-' || source_[end - 1] == '+') ? source_[end - 1] : '\0';
     skip_to(end + 2);
     trim_after(modifier, true);
     return {};
   }
 
-  /// `raw` if it stands here: a word between white space and the end of its tag. Returns where the tag ends, or npos.
+  /// Where the tag ends that has `word` at `from` and nothing else, or npos.
   [[nodiscard]] std::size_t match_word_tag(std::size_t from, std::string_view word, char& modifier) const {
     std::size_t i = from;
-    while (is_space(at(i))) {
+    while (is_blank(at(i))) {
       ++i;
     }
     if (std::string_view(source_).substr(i, word.size()) != word) {
       return kNone;
     }
     i += word.size();
-    while (is_space(at(i))) {
+    while (is_blank(at(i))) {
       ++i;
     }
     modifier = at(i) == '-' || at(i) == '+' ? at(i) : '\0';
@@ -175,7 +172,7 @@ class Lexer {
     }
     const int first_line = line_;
     skip_to(begin);
-    trim_after(modifier, true);
+    trim_after(modifier, false);
     for (std::size_t open = source_.find("{%", position_); open != kNone; open = source_.find("{%", open + 1)) {
       const char before = at(open + 2);
       const bool modified = before == '-' || before == '+';
@@ -194,11 +191,12 @@ class Lexer {
     const int first_line = line_;
     std::string brackets;
     while (true) {
-      while (position_ < source_.size() && is_space(source_[position_])) {
+      while (position_ < source_.size() && is_blank(source_[position_])) {
         skip_to(position_ + 1);
       }
       if (position_ >= source_.size()) {
-        return fault("the tag is not closed", first_line);
+        return fault(std::string("expected the tag to end with ") + closer + "}, found the end of the template",
+                     first_line);
       }
       const char c = source_[position_];
       const bool modified = (c == '-' || c == '+') && at(position_ + 1) == closer && at(position_ + 2) == '}';
@@ -217,7 +215,7 @@ class Lexer {
 
   Outcome<void> scan_token(std::string& brackets) {
     const char c = source_[position_];
-    if (is_digit(c)) {
+    if (is_ascii_digit(c)) {
       scan_number();
       return {};
     }
@@ -226,7 +224,7 @@ class Lexer {
     }
     if (starts_name(c)) {
       std::size_t end = position_ + 1;
-      while (end < source_.size() && (starts_name(source_[end]) || is_digit(source_[end]))) {
+      while (end < source_.size() && (starts_name(source_[end]) || is_ascii_digit(source_[end]))) {
         ++end;
       }
       add(Token::Kind::name, source_.substr(position_, end - position_));
@@ -237,7 +235,7 @@ class Lexer {
       return std::string_view(source_).substr(position_, candidate.size()) == candidate;
     });
     if (symbol == kSymbols.end()) {
-      return fault(std::string("unexpected character '") + c + "'", line_);
+      return fault(std::string("expected a name, value or operator, found the character '") + c + "'", line_);
     }
     if (*symbol == "(" || *symbol == "[" || *symbol == "{") {
       if (brackets.size() >= static_cast<std::size_t>(kMaxNesting)) {
@@ -246,7 +244,8 @@ class Lexer {
       brackets += *symbol == "(" ? ')' : *symbol == "[" ? ']' : '}';
     } else if (*symbol == ")" || *symbol == "]" || *symbol == "}") {
       if (brackets.empty() || brackets.back() != (*symbol)[0]) {
-        return fault("unexpected '" + std::string(*symbol) + "'", line_);
+        const std::string expected = brackets.empty() ? "no closing bracket" : std::string("'") + brackets.back() + "'";
+        return fault("expected " + expected + ", found '" + std::string(*symbol) + "'", line_);
       }
       brackets.pop_back();
     }
@@ -259,7 +258,7 @@ class Lexer {
     std::size_t end = position_;
     std::string digits;
     const auto take_digits = [&] {
-      while (is_digit(at(end)) || (at(end) == '_' && is_digit(at(end + 1)))) {
+      while (is_ascii_digit(at(end)) || (at(end) == '_' && is_ascii_digit(at(end + 1)))) {
         if (source_[end] != '_') {
           digits += source_[end];
         }
@@ -268,14 +267,14 @@ class Lexer {
     };
     take_digits();
     bool floating = false;
-    if (at(end) == '.' && is_digit(at(end + 1))) {
+    if (at(end) == '.' && is_ascii_digit(at(end + 1))) {
       floating = true;
       digits += source_[end++];
       take_digits();
     }
     if (at(end) == 'e' || at(end) == 'E') {
       const std::size_t sign = at(end + 1) == '+' || at(end + 1) == '-' ? 1 : 0;
-      if (is_digit(at(end + 1 + sign))) {
+      if (is_ascii_digit(at(end + 1 + sign))) {
         floating = true;
         digits += source_.substr(end, 1 + sign);
         end += 1 + sign;
@@ -292,7 +291,7 @@ class Lexer {
     std::size_t i = position_ + 1;
     while (at(i) != quote) {
       if (i >= source_.size()) {
-        return fault("the string is not closed", first_line);
+        return fault("expected the string to end, found the end of the template", first_line);
       }
       if (source_[i] != '\\' || i + 1 >= source_.size()) {
         text += source_[i++];
@@ -322,10 +321,10 @@ class Lexer {
     while (found < digits) {
       const char digit = at(i + 1 + found);
       const char lower = static_cast<char>(digit | 0x20);
-      if (!is_digit(digit) && !(lower >= 'a' && lower <= 'f')) {
+      if (!is_ascii_digit(digit) && !(lower >= 'a' && lower <= 'f')) {
         break;
       }
-      code_point = code_point * 16 + static_cast<char32_t>(is_digit(digit) ? digit - '0' : lower - 'a' + 10);
+      code_point = code_point * 16 + static_cast<char32_t>(is_ascii_digit(digit) ? digit - '0' : lower - 'a' + 10);
       ++found;
     }
     const bool valid = code_point <= 0x10FFFF && !(code_point >= 0xD800 && code_point < 0xE000);
@@ -351,6 +350,11 @@ Outcome<std::vector<Token>> tokenize(std::string_view source) {
   if (source.size() > kMaxSourceBytes) {
     return fault("expected a template of at most " + std::to_string(kMaxSourceBytes) + " bytes, found " +
                  std::to_string(source.size()));
+  }
+  if (const std::size_t invalid = find_invalid_utf8(source); invalid != kNone) {
+    return fault(
+        "expected valid UTF-8, found an invalid byte",
+        1 + static_cast<int>(std::count(source.begin(), source.begin() + static_cast<std::ptrdiff_t>(invalid), '\n')));
   }
   return Lexer(normalize_newlines(source)).run();
 }

@@ -7,7 +7,7 @@
 namespace troupe::jinja {
 
 /// Bytes of a template's source. The longest template in use has about 20 kB.
-inline constexpr std::size_t kMaxSourceBytes = std::size_t{4} << 20U;
+inline constexpr std::size_t kMaxSourceBytes = std::size_t{1} << 20U;
 /// Levels of parentheses, brackets and blocks that a template may nest.
 inline constexpr int kMaxNesting = 100;
 /// Height of an expression tree; a chain such as `a + b + c` adds a level for each operator.
@@ -22,6 +22,10 @@ inline constexpr std::size_t kMaxTextBytes = std::size_t{64} << 20U;
 inline constexpr std::uint64_t kMaxProducedBytes = std::uint64_t{1} << 30U;
 /// Evaluations, comparisons and visits of elements in a render; about a second or two of work.
 inline constexpr std::uint64_t kMaxWork = std::uint64_t{1} << 25U;
+/// Bytes of text that cost as much as one evaluation when they are searched or compared.
+inline constexpr std::size_t kBytesPerStep = 64;
+/// Spaces that a level of `tojson(indent)` or `indent` may have.
+inline constexpr std::int64_t kMaxIndent = 1000;
 /// Elements that `range` may give, as in jinja2's sandbox.
 inline constexpr std::int64_t kMaxRange = 100'000;
 

@@ -2,13 +2,7 @@
 
 #include <limits>
 
-#include "model/jinja/operators.hpp"
-#include "model/jinja/runtime.hpp"
-
 namespace troupe::jinja {
-
-LoopState::LoopState(const For& statement, List source, Accept accept, std::int64_t depth)
-    : statement_(&statement), source_(std::move(source)), accept_(std::move(accept)), depth_(depth) {}
 
 Outcome<const Value*> LoopState::item(std::size_t position) {
   if (!accept_) {
@@ -45,8 +39,9 @@ Outcome<const Value*> LoopState::advance() {
 }
 
 void LoopState::finish() {
-  last_changed_.reset();
-  accept_ = [](const Value&) -> Outcome<bool> { return fault("the loop has ended"); };
+  if (accept_) {
+    accept_ = [](const Value&) -> Outcome<bool> { return fault("expected a running loop, found one that has ended"); };
+  }
 }
 
 Outcome<std::optional<Value>> LoopState::attribute(std::string_view name) {
@@ -59,12 +54,6 @@ Outcome<std::optional<Value>> LoopState::attribute(std::string_view name) {
   }
   if (name == "first") {
     return Value(next_ == 1);
-  }
-  if (name == "depth") {
-    return Value(depth_ + 1);
-  }
-  if (name == "depth0") {
-    return Value(depth_);
   }
   if (name == "last" || name == "nextitem") {
     auto next = item(next_);
@@ -92,21 +81,6 @@ Outcome<std::optional<Value>> LoopState::attribute(std::string_view name) {
     return number(*count - done);
   }
   return std::nullopt;
-}
-
-Outcome<Value> LoopState::changed(Runtime& runtime, const std::vector<Value>& values) {
-  bool same = last_changed_.has_value() && last_changed_->size() == values.size();
-  for (std::size_t i = 0; same && i < values.size(); ++i) {
-    auto equal_value = equal(runtime, (*last_changed_)[i], values[i]);
-    if (!equal_value) {
-      return pass(equal_value);
-    }
-    same = *equal_value;
-  }
-  if (!same) {
-    last_changed_ = values;
-  }
-  return Value(!same);
 }
 
 }  // namespace troupe::jinja

@@ -4,9 +4,9 @@
 #include <functional>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "model/jinja/ast.hpp"
 #include "model/jinja/fault.hpp"
 #include "model/jinja/value.hpp"
 
@@ -20,21 +20,15 @@ class LoopState {
   using Accept = std::function<Outcome<bool>(const Value& item)>;
 
   /// @param accept May be empty: every item passes.
-  /// @param depth Number of recursive loops around this one.
-  LoopState(const For& statement, List source, Accept accept, std::int64_t depth);
+  LoopState(List source, Accept accept) : source_(std::move(source)), accept_(std::move(accept)) {}
 
   /// Moves to the next item; the outcome is nullptr after the last one.
   [[nodiscard]] Outcome<const Value*> advance();
-  /// Ends the loop: drops what only a running loop needs.
+  /// Ends the loop: drops its filter, which refers to the scope that may hold the loop.
   void finish();
 
   /// `loop.name`, or nullopt for an unknown name.
   [[nodiscard]] Outcome<std::optional<Value>> attribute(std::string_view name);
-  /// loop.changed(values)
-  [[nodiscard]] Outcome<Value> changed(Runtime& runtime, const std::vector<Value>& values);
-
-  [[nodiscard]] const For& statement() const { return *statement_; }
-  [[nodiscard]] std::int64_t depth() const { return depth_; }
   /// Number of the current item, from 0.
   [[nodiscard]] std::size_t index() const { return next_ - 1; }
 
@@ -43,15 +37,12 @@ class LoopState {
   [[nodiscard]] Outcome<const Value*> item(std::size_t position);
   [[nodiscard]] Outcome<std::size_t> length();
 
-  const For* statement_;
   List source_;
   Accept accept_;
-  std::int64_t depth_;
   /// Positions in the source of the items that have passed, if there is a filter.
   std::vector<std::size_t> passed_;
   std::size_t examined_ = 0;
   std::size_t next_ = 0;
-  std::optional<std::vector<Value>> last_changed_;
 };
 
 }  // namespace troupe::jinja

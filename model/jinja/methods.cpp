@@ -73,7 +73,8 @@ struct Matches {
   std::int64_t count = 0;
 };
 
-Outcome<Matches> find_matches(Runtime& runtime, std::string_view method, const Value& self, const Arguments& arguments) {
+Outcome<Matches> find_matches(Runtime& runtime, std::string_view method, const Value& self,
+                              const Arguments& arguments) {
   auto given = parameters<1>(method, arguments, {"value"});
   if (!given) {
     return pass(given);
@@ -117,17 +118,10 @@ Outcome<Value> loop_cycle(Runtime& /*runtime*/, const Value& self, const Argumen
   return arguments.positional[(*self.get_if<Loop>())->index() % arguments.positional.size()];
 }
 
-Outcome<Value> loop_changed(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  return (*self.get_if<Loop>())->changed(runtime, arguments.positional);
-}
-
-constexpr auto kDictMethods = std::to_array<Builtin>({{"get", dict_get},
-                                                      {"items", dict_items},
-                                                      {"keys", dict_keys},
-                                                      {"values", dict_values},
-                                                      {"copy", copy}});
+constexpr auto kDictMethods = std::to_array<Builtin>(
+    {{"get", dict_get}, {"items", dict_items}, {"keys", dict_keys}, {"values", dict_values}, {"copy", copy}});
 constexpr auto kListMethods = std::to_array<Builtin>({{"index", list_index}, {"count", list_count}});
-constexpr auto kLoopMethods = std::to_array<Builtin>({{"cycle", loop_cycle}, {"changed", loop_changed}});
+constexpr auto kLoopMethods = std::to_array<Builtin>({{"cycle", loop_cycle}});
 constexpr Builtin kListCopy{"copy", copy};
 
 }  // namespace

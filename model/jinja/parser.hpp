@@ -8,7 +8,7 @@
 
 namespace troupe::jinja {
 
-/// Parses a template. Faults have a line.
+/// Parses a template. Supported tags: if, for, set, with, filter, macro, call, break, continue, generation.
 [[nodiscard]] Outcome<std::shared_ptr<const Program>> parse(std::string_view source);
 
 }  // namespace troupe::jinja

@@ -10,22 +10,11 @@ constexpr std::uint64_t kObjectBytes = 128;
 
 }  // namespace
 
-void Scope::set(Symbol symbol, Value value) {
-  for (auto& [name, current] : variables) {
-    if (name == symbol) {
-      current = std::move(value);
-      return;
-    }
-  }
-  variables.emplace_back(symbol, std::move(value));
-}
-
 const Value* Scope::find(Symbol symbol) const {
   for (const Scope* scope = this; scope != nullptr; scope = scope->parent.get()) {
-    for (const auto& [name, value] : scope->variables) {
-      if (name == symbol) {
-        return &value;
-      }
+    const auto found = scope->variables.find(symbol);
+    if (found != scope->variables.end()) {
+      return &found->second;
     }
   }
   return nullptr;
@@ -102,7 +91,7 @@ Outcome<Value> Runtime::dict(DictObject::Entries entries) {
   return Value(Dict(std::move(object)));
 }
 
-Outcome<Value> Runtime::make_namespace(std::vector<std::pair<std::string, Value>> attributes) {
+Outcome<Value> Runtime::make_namespace(std::unordered_map<std::string, Value> attributes) {
   if (auto paid = produce(kObjectBytes); !paid) {
     return pass(paid);
   }

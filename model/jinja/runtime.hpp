@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -17,9 +18,8 @@ namespace troupe::jinja {
 /// Names that are set while a part of a template runs.
 struct Scope {
   std::shared_ptr<Scope> parent;
-  std::vector<std::pair<Symbol, Value>> variables;
+  std::unordered_map<Symbol, Value> variables;
 
-  void set(Symbol symbol, Value value);
   /// The value here or in the nearest enclosing scope that has it, or nullptr.
   [[nodiscard]] const Value* find(Symbol symbol) const;
 };
@@ -45,7 +45,7 @@ class Runtime {
   [[nodiscard]] Outcome<Value> list(std::vector<Value> items);
   [[nodiscard]] Outcome<Value> tuple(std::vector<Value> items);
   [[nodiscard]] Outcome<Value> dict(DictObject::Entries entries);
-  [[nodiscard]] Outcome<Value> make_namespace(std::vector<std::pair<std::string, Value>> attributes);
+  [[nodiscard]] Outcome<Value> make_namespace(std::unordered_map<std::string, Value> attributes);
   [[nodiscard]] Outcome<Value> macro(const MacroDefinition& definition, std::shared_ptr<Scope> closure);
 
   /// Pays for `bytes` of new data.

@@ -6,7 +6,8 @@
 namespace troupe::jinja {
 namespace {
 
-/// Byte offsets where `from` occurs, each after the end of the one before; an empty `from` occurs around every character.
+/// Byte offsets where `from` occurs, each after the end of the one before; an empty `from` occurs around every
+/// character.
 std::vector<std::size_t> occurrences(std::string_view text, std::string_view from, std::int64_t limit) {
   std::vector<std::size_t> found;
   std::size_t position = 0;

@@ -133,7 +133,8 @@ Outcome<Value> split(Runtime& runtime, const Value& self, const Arguments& argum
   const std::int64_t cuts = std::max<std::int64_t>(*limit, -1);
   const Value* const separator = (*given)[0];
   if (separator == nullptr || separator->is<None>()) {
-    return pieces_to_list(runtime, string, FromRight ? split_space_right(string.text(), cuts) : split_space(string.text(), cuts));
+    return pieces_to_list(runtime, string,
+                          FromRight ? split_space_right(string.text(), cuts) : split_space(string.text(), cuts));
   }
   auto text = text_argument("split", "sep", separator);
   if (!text) {
@@ -212,7 +213,8 @@ Outcome<Value> replace(Runtime& runtime, const Value& self, const Arguments& arg
 
 Outcome<Value> join(Runtime& runtime, const Value& self, const Arguments& arguments) {
   auto given = parameters<1>("join", arguments, {"iterable"});
-  auto items = given ? iterate(runtime, (*given)[0] == nullptr ? Value(None{}) : *(*given)[0]) : Outcome<List>(pass(given));
+  auto items =
+      given ? iterate(runtime, (*given)[0] == nullptr ? Value(None{}) : *(*given)[0]) : Outcome<List>(pass(given));
   if (!items) {
     return pass(items);
   }
@@ -240,7 +242,9 @@ Outcome<std::int64_t> search(const Value& self, const Arguments& arguments) {
   if (!start || !stop) {
     return !start ? pass(start) : pass(stop);
   }
-  const auto bound = [&](std::int64_t index) { return std::clamp<std::int64_t>(index < 0 ? index + length : index, 0, length); };
+  const auto bound = [&](std::int64_t index) {
+    return std::clamp<std::int64_t>(index < 0 ? index + length : index, 0, length);
+  };
   if (*start > length || bound(*start) > bound(*stop)) {
     return -1;
   }
@@ -257,14 +261,6 @@ Outcome<Value> find(Runtime& /*runtime*/, const Value& self, const Arguments& ar
   return found ? Outcome<Value>(Value(*found)) : pass(found);
 }
 
-Outcome<Value> index(Runtime& /*runtime*/, const Value& self, const Arguments& arguments) {
-  auto found = search<false>(self, arguments);
-  if (!found) {
-    return pass(found);
-  }
-  return *found < 0 ? Outcome<Value>(fault("index: expected the substring in the string, found none")) : Value(*found);
-}
-
 Outcome<Value> count(Runtime& /*runtime*/, const Value& self, const Arguments& arguments) {
   auto given = parameters<1>("count", arguments, {"sub"});
   auto needle = given ? text_argument("count", "sub", (*given)[0]) : Outcome<std::string_view>(pass(given));
@@ -273,36 +269,11 @@ Outcome<Value> count(Runtime& /*runtime*/, const Value& self, const Arguments& a
   }
   const StringObject& string = *self_string(self).object;
   std::size_t times = needle->empty() ? string.length + 1 : 0;
-  for (std::size_t at = 0; !needle->empty() && (at = find_text(string.text, *needle, at)) != kNone; at += needle->size()) {
+  for (std::size_t at = 0; !needle->empty() && (at = find_text(string.text, *needle, at)) != kNone;
+       at += needle->size()) {
     ++times;
   }
   return Value(static_cast<std::int64_t>(times));
-}
-
-template <bool FromRight>
-Outcome<Value> partition(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  auto given = parameters<1>("partition", arguments, {"sep"});
-  auto separator = given ? text_argument("partition", "sep", (*given)[0]) : Outcome<std::string_view>(pass(given));
-  if (!separator) {
-    return pass(separator);
-  }
-  if (separator->empty()) {
-    return fault("partition: expected a separator, found an empty string");
-  }
-  const String& string = self_string(self);
-  const std::string_view text = string.text();
-  const std::size_t found = FromRight ? find_last_text(text, *separator, text.size()) : find_text(text, *separator);
-  std::vector<std::string_view> pieces;
-  if (found != kNone) {
-    pieces = {text.substr(0, found), *separator, text.substr(found + separator->size())};
-  } else {
-    pieces = FromRight ? std::vector<std::string_view>{"", "", text} : std::vector<std::string_view>{text, "", ""};
-  }
-  std::vector<Value> items;
-  for (const std::string_view piece : pieces) {
-    items.push_back(Value::string(std::string(piece), string.markup));
-  }
-  return runtime.tuple(std::move(items));
 }
 
 Outcome<Value> format(Runtime& runtime, const Value& self, const Arguments& arguments) {
@@ -324,10 +295,7 @@ constexpr auto kMethods = std::to_array<Builtin>({
     {"join", join},
     {"find", find<false>},
     {"rfind", find<true>},
-    {"index", index},
     {"count", count},
-    {"partition", partition<false>},
-    {"rpartition", partition<true>},
     {"format", format},
 });
 

@@ -14,7 +14,9 @@ constexpr char32_t kSharpS = 0xDF;
 
 bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U; }
 
-utf8proc_category_t category(char32_t code_point) { return utf8proc_category(static_cast<utf8proc_int32_t>(code_point)); }
+utf8proc_category_t category(char32_t code_point) {
+  return utf8proc_category(static_cast<utf8proc_int32_t>(code_point));
+}
 
 /// Start of the code point that ends before byte `end`.
 std::size_t previous_start(std::string_view text, std::size_t end) {

@@ -147,18 +147,4 @@ int Value::depth() const {
   return 0;
 }
 
-const Value* Namespace::find(std::string_view name) const {
-  const auto found = std::find_if(attributes.begin(), attributes.end(), [&](const auto& a) { return a.first == name; });
-  return found == attributes.end() ? nullptr : &found->second;
-}
-
-void Namespace::set(std::string_view name, Value value) {
-  const auto found = std::find_if(attributes.begin(), attributes.end(), [&](const auto& a) { return a.first == name; });
-  if (found == attributes.end()) {
-    attributes.emplace_back(name, std::move(value));
-  } else {
-    found->second = std::move(value);
-  }
-}
-
 }  // namespace troupe::jinja

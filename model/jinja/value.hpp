@@ -83,6 +83,11 @@ using Dict = std::shared_ptr<const DictObject>;
 using FunctionRef = std::shared_ptr<const BoundFunction>;
 using Loop = std::shared_ptr<LoopState>;
 
+template <class T, class Variant>
+struct IsOneOf;
+template <class T, class... Alternatives>
+struct IsOneOf<T, std::variant<Alternatives...>> : std::disjunction<std::is_same<T, Alternatives>...> {};
+
 class Value {
  public:
   using Storage = std::variant<Undefined, None, bool, std::int64_t, double, String, List, Dict, FunctionRef, Namespace*,
@@ -91,8 +96,8 @@ class Value {
   Value() = default;
   // Implicit from every alternative: filters and methods return plain values.
   template <class T>
-  requires(!std::is_same_v<std::remove_cvref_t<T>, Value> && std::is_constructible_v<Storage, std::in_place_type_t<T>, T>)
-  Value(T alternative) : storage_(std::in_place_type<T>, std::move(alternative)) {}  // NOLINT(*-explicit-*)
+  requires IsOneOf<T, Storage>::value Value(T alternative)  // NOLINT(*-explicit-*)
+      : storage_(std::in_place_type<T>, std::move(alternative)) {}
 
   /// A string that the budget of no render pays for.
   [[nodiscard]] static Value string(std::string text, bool markup = false);
@@ -122,10 +127,7 @@ class Value {
 };
 
 struct Namespace {
-  std::vector<std::pair<std::string, Value>> attributes;
-
-  [[nodiscard]] const Value* find(std::string_view name) const;
-  void set(std::string_view name, Value value);
+  std::unordered_map<std::string, Value> attributes;
 };
 
 /// Name under which a dict files a key, equal for keys that Python holds equal (1, 1.0 and true); empty for values that

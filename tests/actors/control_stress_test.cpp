@@ -265,13 +265,13 @@ void run_lives(std::int32_t depth, bool with_faults, int num_operations) {
   }
 }
 
-TEST_CASE("random operations leave every request exact at depth 1") { run_lives(1, false, 30'000); }
+TEST_CASE("random operations leave every request exact at depth 1") { run_lives(1, false, 60'000); }
 
-TEST_CASE("random operations leave every request exact at depth 2") { run_lives(2, false, 30'000); }
+TEST_CASE("random operations leave every request exact at depth 2") { run_lives(2, false, 60'000); }
 
-TEST_CASE("random operations with failing steps leave every request exact at depth 1") { run_lives(1, true, 20'000); }
+TEST_CASE("random operations with failing steps leave every request exact at depth 1") { run_lives(1, true, 40'000); }
 
-TEST_CASE("random operations with failing steps leave every request exact at depth 2") { run_lives(2, true, 20'000); }
+TEST_CASE("random operations with failing steps leave every request exact at depth 2") { run_lives(2, true, 40'000); }
 
 }  // namespace
 }  // namespace troupe::test

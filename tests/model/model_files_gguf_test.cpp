@@ -14,7 +14,6 @@ namespace troupe {
 namespace {
 
 using test::bytes_of;
-using test::gguf_string;
 using test::GgufImage;
 using test::raw;
 

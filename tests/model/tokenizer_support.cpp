@@ -10,6 +10,7 @@
 
 #include "model/gguf_config.hpp"
 #include "model/gguf_file.hpp"
+#include "model/mapped_file.hpp"
 #include "model/tokenizer_loader.hpp"
 #include "model_files_support.hpp"
 #include "tests/support/catch.hpp"
@@ -61,8 +62,11 @@ std::unique_ptr<Tokenizer> load_document(const json& document, std::string_view 
 }
 
 GgufVocabulary read_vocabulary(const std::filesystem::path& path) {
-  const std::string bytes = read_file(path);
-  const Result<GgufFile> file = parse_gguf(bytes_of(bytes));
+  const Result<MappedFile> mapped = MappedFile::open(path);
+  if (!mapped) {
+    throw std::runtime_error(mapped.error().message);
+  }
+  const Result<GgufFile> file = parse_gguf(mapped->bytes());
   if (!file) {
     throw std::runtime_error(file.error().message);
   }
