@@ -1,11 +1,11 @@
 # Headers, find modules and package configuration of the installed tree.
 include(CMakePackageConfigHelpers)
 foreach(folder cache model actors)
-  if(folder STREQUAL "model" AND NOT TROUPE_WITH_TORCH)
-    continue()
-  endif()
   install(DIRECTORY ${folder}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe/${folder} FILES_MATCHING PATTERN "*.hpp")
 endforeach()
+if(TROUPE_WITH_TORCH)
+  get_filename_component(TROUPE_LIBTORCH_ROOT "${LibTorch_INCLUDE_DIR}" DIRECTORY)
+endif()
 set(_config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/troupe)
 configure_package_config_file(cmake/troupeConfig.cmake.in "${CMAKE_CURRENT_BINARY_DIR}/troupeConfig.cmake"
   INSTALL_DESTINATION ${_config_dir})

@@ -2,7 +2,9 @@
 /// would get alone, every invariant holds after every step, and nothing is left at the end.
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <optional>
 #include <random>
@@ -116,8 +118,9 @@ class Stress {
     if (draw(0, 19) != 0) {
       return std::nullopt;
     }
-    const Kind kinds[] = {Kind::fail, Kind::fail_late, Kind::throw_exception, Kind::too_few_tokens, Kind::nan_row};
-    return SimulatedFault{.kind = kinds[draw(0, 4)], .row = draw(0, static_cast<std::int32_t>(plan.rows.size()) - 1)};
+    const std::array kinds{Kind::fail, Kind::fail_late, Kind::throw_exception, Kind::too_few_tokens, Kind::nan_row};
+    return SimulatedFault{.kind = kinds.at(static_cast<std::size_t>(draw(0, 4))),
+                          .row = draw(0, static_cast<std::int32_t>(plan.rows.size()) - 1)};
   }
 
   std::string pick_live() {
@@ -213,7 +216,9 @@ class Stress {
   }
 
   void verify() {
-    for (const auto& [id, collected] : engine_->results()) {
+    for (const auto& entry : engine_->results()) {
+      const std::string& id = entry.first;
+      const Collected& collected = entry.second;
       const Expected& expected = expected_.at(id);
       std::vector<std::vector<TokenId>> possible;
       if (expected.parent.empty()) {

@@ -198,7 +198,7 @@ TEST_CASE("a shared block counts once") {
     return false;
   });
   engine.check_idle();
-  CHECK(engine.statistics().cached_tokens == 16 * 16);
+  CHECK(engine.statistics().cached_tokens == 256);
   CHECK(engine.statistics().preemptions == 0);
   // Four shared blocks, and at most three of each request's own.
   CHECK(most_in_use > 16 * 2);

@@ -84,8 +84,9 @@ TEST_CASE("a step samples what the oracle says in one chunk or in several") {
   const std::unique_ptr<SimulatedExecutor> owner = fixture.make_executor();
   SimulatedExecutor& executor = *owner;
   StepResult result;
+  StepId step = 1;
   for (std::int32_t past = 0; past < 10; past += chunk) {
-    fixture.plan_row(static_cast<StepId>(past + 1), past, std::min(chunk, 10 - past));
+    fixture.plan_row(step++, past, std::min(chunk, 10 - past));
     result = executor.execute(fixture.plan, fixture.groups);
     REQUIRE(row_error(result) == "");
   }

@@ -19,7 +19,7 @@ struct Span {
   double end = 0.0;
 };
 
-/// Events by name, then by number.
+/// Events by category, then by number.
 using Events = std::map<std::string, std::map<std::uint64_t, Span>>;
 
 /// Runs four requests with steps of 5 ms, and returns the trace that the engine has written.
@@ -53,7 +53,7 @@ Events read_events(const nlohmann::json& trace) {
     if (event.at("ph") == "X") {
       const double begin = event.at("ts");
       const double duration = event.at("dur");
-      events[event.at("name").get<std::string>()][event.at("args").at("number")] = {begin, begin + duration};
+      events[event.at("cat").get<std::string>()][event.at("args").at("number")] = {begin, begin + duration};
     }
   }
   return events;

@@ -17,12 +17,12 @@
 namespace troupe::test {
 namespace {
 
-/// An engine on a model in float32. The model's files outlive it.
-std::unique_ptr<Engine> start(const ModelFiles& files, EngineConfig config, std::int32_t threads) {
+/// An engine on a model in float32, one thread: tests run beside others. The files outlive it.
+std::unique_ptr<Engine> start(const ModelFiles& files, EngineConfig config) {
   config.poison_unwritten = true;
   Result<std::unique_ptr<Engine>> engine = Engine::create(
       std::move(config), describe(files, ComputeType::f32),
-      [&files, threads] { return make_torch_executor(files, {.dtype = ComputeType::f32, .threads = threads}); });
+      [&files] { return make_torch_executor(files, {.dtype = ComputeType::f32, .threads = 1}); });
   INFO((engine ? "" : engine.error().message));
   REQUIRE(engine);
   return std::move(*engine);
@@ -72,9 +72,9 @@ void drain(Engine& engine) {
 }
 
 void check_all(const ModelFiles& files, const EngineConfig& config, const std::vector<GoldenPrompt>& prompts,
-               bool one_at_a_time, std::int32_t threads = 1) {
+               bool one_at_a_time) {
   Collector collector;
-  const std::unique_ptr<Engine> engine = start(files, config, threads);
+  const std::unique_ptr<Engine> engine = start(files, config);
   for (std::size_t i = 0; i < prompts.size(); ++i) {
     REQUIRE(engine->submit(request_for(prompts[i], i), collector.callback()));
     if (one_at_a_time) {
@@ -132,7 +132,7 @@ TEST_CASE("a second run of the same prompts is served from the cache with the sa
   config.block_size = 4;
   config.num_blocks = 512;
   Collector collector;
-  const std::unique_ptr<Engine> engine = start(*files, config, 1);
+  const std::unique_ptr<Engine> engine = start(*files, config);
   for (std::size_t round = 0; round < 2; ++round) {
     for (std::size_t i = 0; i < prompts.size(); ++i) {
       Request request = request_for(prompts[i], i);
@@ -158,7 +158,7 @@ TEST_CASE("a fork of a live request goes on with the parent's tokens") {
   config.num_blocks = 512;
   config.pipeline_depth = GENERATE(1, 2);
   Collector collector;
-  const std::unique_ptr<Engine> engine = start(*files, config, 1);
+  const std::unique_ptr<Engine> engine = start(*files, config);
   for (std::size_t i = 0; i < prompts.size(); ++i) {
     Request request = request_for(prompts[i], i);
     request.streaming = true;
@@ -197,7 +197,7 @@ TEST_CASE("the engine generates the tokens of transformers with SmolLM2") {
   REQUIRE(prompts.size() == 20);
   EngineConfig config;
   config.num_blocks = 256;
-  check_all(*files, config, prompts, false, 2);
+  check_all(*files, config, prompts, false);
 }
 
 }  // namespace

@@ -22,10 +22,10 @@ struct LoadedModel {
   std::unique_ptr<StepExecutor> executor;
 };
 
-LoadedModel load(const std::filesystem::path& path, ComputeType dtype, std::int32_t threads = 1) {
+LoadedModel load(const std::filesystem::path& path, ComputeType dtype) {
   Result<ModelFiles> files = open_model(path);
   REQUIRE(files);
-  Result<std::unique_ptr<StepExecutor>> executor = make_torch_executor(*files, {.dtype = dtype, .threads = threads});
+  Result<std::unique_ptr<StepExecutor>> executor = make_torch_executor(*files, {.dtype = dtype, .threads = 1});
   REQUIRE(executor);
   return {describe(*files, dtype), std::move(*executor)};
 }
@@ -127,7 +127,7 @@ TEST_CASE("SmolLM2 generates the tokens of transformers in float32") {
   }
   const auto prompts = read_golden_prompts(golden_path("smollm2/expected.json"));
   REQUIRE(prompts.size() == 20);
-  LoadedModel model = load(*path, ComputeType::f32, 2);
+  LoadedModel model = load(*path, ComputeType::f32);
   auto requests = requests_for(prompts);
   drive(*model.executor, model.description, {.ahead = true}, requests);
   check_against(prompts, requests);

@@ -53,7 +53,7 @@ class Collector {
   }
 
   /// Waits until so many requests have ended in all. Throws after `timeout`, which only a fault can use up.
-  void wait_for(std::size_t num_ended, std::chrono::seconds timeout = std::chrono::seconds(120)) {
+  void wait_for(std::size_t num_ended, std::chrono::seconds timeout = std::chrono::seconds(500)) {
     std::unique_lock lock(mutex_);
     if (!changed_.wait_for(lock, timeout, [&] { return num_ended_ >= num_ended; })) {
       throw std::runtime_error("only " + std::to_string(num_ended_) + " of " + std::to_string(num_ended) +
@@ -65,7 +65,7 @@ class Collector {
   void wait_for_tokens(const std::string& id, std::size_t num_tokens) {
     std::unique_lock lock(mutex_);
     const auto has_them = [&] { return answers_[id].tokens.size() >= num_tokens || answers_[id].num_last_outputs > 0; };
-    if (!changed_.wait_for(lock, std::chrono::seconds(120), has_them)) {
+    if (!changed_.wait_for(lock, std::chrono::seconds(500), has_them)) {
       throw std::runtime_error("request " + id + " has got no " + std::to_string(num_tokens) + " tokens");
     }
   }

@@ -3,6 +3,7 @@
 /// Requests for tests of the control plane.
 
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,10 +16,8 @@ namespace troupe::test {
 
 /// `count` consecutive tokens, from `first` on.
 inline std::vector<TokenId> tokens_from(TokenId first, std::int32_t count) {
-  std::vector<TokenId> tokens;
-  for (std::int32_t i = 0; i < count; ++i) {
-    tokens.push_back(first + i);
-  }
+  std::vector<TokenId> tokens(static_cast<std::size_t>(count));
+  std::iota(tokens.begin(), tokens.end(), first);
   return tokens;
 }
 
