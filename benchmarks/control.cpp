@@ -1,7 +1,8 @@
-/// What a step costs outside of the model: the whole engine with an executor that computes nothing.
+/// What a step costs outside of the model: the whole engine, actors and all, with an executor that computes nothing.
 
-#include <atomic>
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <thread>
@@ -18,79 +19,126 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::int32_t kBlockSize = 32;
 constexpr std::int32_t kPromptLength = 32;
-constexpr std::int32_t kMaxNewTokens = 1 << 20;
-constexpr int kRepetitions = 7;
+constexpr std::int32_t kVocabulary = 50'000;
+constexpr std::int32_t kRepetitions = 7;
+
+struct Setting {
+  std::int32_t num_requests = 0;
+  /// Steps of a repetition.
+  std::int32_t num_steps = 0;
+  /// Whether every token is sent to the client as it comes.
+  bool streaming = false;
+};
+
+std::int32_t steps_in_all(const Setting& setting) {
+  // One repetition to warm up, and what the prompts and the reading of counters take.
+  return (kRepetitions + 3) * setting.num_steps + 200;
+}
 
 ModelDescription make_model() {
   ModelDescription model;
   model.name = "simulated";
-  model.vocab_size = 50'000;
+  model.vocab_size = kVocabulary;
   model.max_position_embeddings = 1 << 21;
   model.layer_types = {AttentionType::full};
   model.kv_bytes_per_token_and_layer = 1;
   return model;
 }
 
-/// Measures steps of `num_requests` decoding requests; prints microseconds per step.
-int measure(std::int32_t num_requests) {
+EngineConfig make_config(const Setting& setting) {
   EngineConfig config;
   config.block_size = kBlockSize;
-  // Room for a few thousand tokens of each request, and for one request's longest possible output.
-  config.num_blocks = std::max(num_requests * 100, 40'000);
-  config.max_batch_requests = num_requests;
-  config.max_batch_tokens = std::max(num_requests, 512);
+  config.num_blocks = setting.num_requests * ((kPromptLength + steps_in_all(setting)) / kBlockSize + 2);
+  config.max_batch_requests = setting.num_requests;
+  config.max_batch_tokens = std::max(setting.num_requests, 512);
   config.safety_margin = 0.0;
-  config.prefix_sharing = true;
-  SimulatedExecutorOptions options;
-  options.vocab_size = make_model().vocab_size;
-  options.verify = false;
-  auto engine = Engine::create(config, make_model(), [options] {
-    return Result<std::unique_ptr<StepExecutor>>(std::make_unique<SimulatedExecutor>(options));
+  return config;
+}
+
+Result<std::unique_ptr<Engine>> start(const Setting& setting) {
+  auto engine = Engine::create(make_config(setting), make_model(), []() -> Result<std::unique_ptr<StepExecutor>> {
+    return std::make_unique<SimulatedExecutor>(SimulatedExecutorOptions{.vocab_size = kVocabulary, .verify = false});
   });
   if (!engine) {
-    std::fprintf(stderr, "%s\n", engine.error().message.c_str());
-    return 1;
+    return engine;
   }
-  for (std::int32_t i = 0; i < num_requests; ++i) {
+  for (std::int32_t i = 0; i < setting.num_requests; ++i) {
     Request request;
     for (std::int32_t token = 0; token < kPromptLength; ++token) {
-      request.prompt_ids.push_back((i * 31 + token * 7) % options.vocab_size);
+      request.prompt_ids.push_back((i * 31 + token * 7) % kVocabulary);
     }
-    request.max_new_tokens = std::min(kMaxNewTokens, (config.num_blocks - 2) * kBlockSize - kPromptLength);
+    request.max_new_tokens = steps_in_all(setting);
     request.ignore_eos = true;
-    if (auto accepted = (*engine)->submit(std::move(request), nullptr); !accepted) {
-      std::fprintf(stderr, "%s\n", accepted.error().message.c_str());
-      return 1;
+    request.streaming = setting.streaming;
+    if (auto accepted = (*engine)->submit(std::move(request), [](const RequestOutput&) {}); !accepted) {
+      return tl::unexpected(accepted.error());
     }
   }
-  while ((*engine)->statistics().running_requests < num_requests) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  std::vector<double> microseconds;
-  for (int repetition = 0; repetition <= kRepetitions; ++repetition) {
-    const EngineStatistics before = (*engine)->statistics();
-    const auto started = Clock::now();
-    std::this_thread::sleep_for(std::chrono::milliseconds(300));
-    const EngineStatistics after = (*engine)->statistics();
-    const double elapsed = std::chrono::duration<double, std::micro>(Clock::now() - started).count();
-    // The first is for warming up.
-    if (repetition > 0 && after.steps > before.steps) {
-      microseconds.push_back(elapsed / static_cast<double>(after.steps - before.steps));
+  return engine;
+}
+
+struct Sample {
+  Clock::time_point time;
+  EngineStatistics statistics;
+};
+
+/// Waits until so many steps have settled.
+Sample sample_at(const Engine& engine, std::uint64_t steps) {
+  while (true) {
+    const EngineStatistics statistics = engine.statistics();
+    if (statistics.steps >= steps) {
+      return {Clock::now(), statistics};
     }
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
-  std::printf("%10d %12.1f %12.1f %12.1f %14.3f\n", num_requests, quantile(microseconds, 0.0),
-              quantile(microseconds, 0.5), quantile(microseconds, 1.0), quantile(microseconds, 0.5) / num_requests);
+}
+
+/// Measures steps of requests that all decode; prints microseconds.
+Result<void> measure(const Setting& setting) {
+  const Result<std::unique_ptr<Engine>> engine = start(setting);
+  if (!engine) {
+    return tl::unexpected(engine.error());
+  }
+  const std::int32_t prompt_steps =
+      setting.num_requests * kPromptLength / std::max(setting.num_requests, 512) + setting.num_steps;
+  Sample before = sample_at(**engine, static_cast<std::uint64_t>(prompt_steps));
+  std::vector<double> step;
+  std::vector<double> executor;
+  std::vector<double> gap;
+  for (int repetition = 0; repetition < kRepetitions; ++repetition) {
+    const Sample after = sample_at(**engine, before.statistics.steps + static_cast<std::uint64_t>(setting.num_steps));
+    const auto steps = static_cast<double>(after.statistics.steps - before.statistics.steps);
+    step.push_back(std::chrono::duration<double, std::micro>(after.time - before.time).count() / steps);
+    executor.push_back(static_cast<double>(after.statistics.step_time_total_ns - before.statistics.step_time_total_ns) /
+                       1e3 / steps);
+    gap.push_back(static_cast<double>(after.statistics.idle_gap_total_ns - before.statistics.idle_gap_total_ns) / 1e3 /
+                  steps);
+    before = after;
+  }
+  if (before.statistics.preemptions > 0 || before.statistics.finished_requests > 0) {
+    return fail(ErrorCode::internal, "requests were preempted or have ended: these are not steps of decoding only");
+  }
+  std::printf("%8d %9s %10.1f %10.1f %10.1f %12.3f %10.1f %10.1f\n", setting.num_requests,
+              setting.streaming ? "yes" : "no", quantile(step, 0.0), quantile(step, 0.5), quantile(step, 1.0),
+              quantile(step, 0.5) / setting.num_requests, quantile(executor, 0.5), quantile(gap, 0.5));
   std::fflush(stdout);
-  return 0;
+  return {};
 }
 
 int main_program() {
-  std::printf("Control plane with the simulated executor: wall time of a step in microseconds, %d times 300 ms each\n",
-              kRepetitions);
-  std::printf("%10s %12s %12s %12s %14s\n", "requests", "min", "median", "max", "per request");
-  for (const std::int32_t num_requests : {1, 64, 1'000, 10'000}) {
-    if (measure(num_requests) != 0) {
-      return 1;
+  std::printf(
+      "A step with the simulated executor, in microseconds of wall time, over %d repetitions.\n"
+      "executor: its own time. gap: how long it waits for the next step (both medians).\n",
+      kRepetitions);
+  std::printf("%8s %9s %10s %10s %10s %12s %10s %10s\n", "requests", "streaming", "min", "median", "max", "per request",
+              "executor", "gap");
+  for (const bool streaming : {false, true}) {
+    for (const auto& [num_requests, num_steps] :
+         std::vector<std::pair<std::int32_t, std::int32_t>>{{1, 4000}, {64, 2000}, {1'000, 200}, {10'000, 30}}) {
+      if (const Result<void> measured = measure({num_requests, num_steps, streaming}); !measured) {
+        std::fprintf(stderr, "%s\n", measured.error().message.c_str());
+        return 1;
+      }
     }
   }
   return 0;

@@ -11,6 +11,7 @@
 
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
+#include <fcntl.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 

@@ -80,7 +80,7 @@ Outcome<std::optional<Value>> item(Runtime& runtime, const Value& object, const 
   if (!index) {
     return std::nullopt;
   }
-  if (const auto* list = object.get_if<List>()) {
+  if (const auto* list = object.get_if<List>(); list != nullptr && (*list)->kind != ListKind::generator) {
     const auto position = position_of(*index, (*list)->items.size());
     return position ? std::optional((*list)->items[*position]) : std::nullopt;
   }
@@ -191,7 +191,7 @@ Outcome<Value> get_slice(Runtime& runtime, const Value& object, const SliceBound
     return selected.count == 0 ? Value::string("", string->markup)
                                : runtime.string(slice_text(*string->object, selected), string->markup);
   }
-  if (const auto* list = object.get_if<List>()) {
+  if (const auto* list = object.get_if<List>(); list != nullptr && (*list)->kind != ListKind::generator) {
     const ListObject& source = **list;
     const Selection selected = select(bounds, step, source.items.size());
     std::vector<Value> items;
@@ -200,7 +200,7 @@ Outcome<Value> get_slice(Runtime& runtime, const Value& object, const SliceBound
       items.push_back(
           source.items[static_cast<std::size_t>(selected.first + static_cast<std::int64_t>(i) * selected.step)]);
     }
-    return source.tuple ? runtime.tuple(std::move(items)) : runtime.list(std::move(items));
+    return runtime.sequence(std::move(items), source.kind);
   }
   if (const auto* undefined = object.get_if<Undefined>()) {
     return undefined_fault(*undefined);
@@ -239,7 +239,7 @@ Outcome<Value> length_of(const Value& value) {
   if (const auto* string = value.get_if<String>()) {
     return number(string->object->length);
   }
-  if (const auto* list = value.get_if<List>()) {
+  if (const auto* list = value.get_if<List>(); list != nullptr && (*list)->kind != ListKind::generator) {
     return number((*list)->items.size());
   }
   if (const auto* dict = value.get_if<Dict>()) {

@@ -19,7 +19,7 @@ tl::unexpected<Fault> not_ordered(const Value& left, const Value& right) {
 }
 
 Outcome<bool> equal_lists(Runtime& runtime, const ListObject& left, const ListObject& right) {
-  if (left.tuple != right.tuple || left.items.size() != right.items.size()) {
+  if (left.kind != right.kind || left.items.size() != right.items.size()) {
     return false;
   }
   for (std::size_t i = 0; i < left.items.size(); ++i) {
@@ -129,7 +129,7 @@ Outcome<bool> less(Runtime& runtime, const Value& left, const Value& right) {
   }
   const auto* left_list = left.get_if<List>();
   const auto* right_list = right.get_if<List>();
-  if (left_list != nullptr && right_list != nullptr && (*left_list)->tuple == (*right_list)->tuple) {
+  if (left_list != nullptr && right_list != nullptr && (*left_list)->kind == (*right_list)->kind) {
     return less_lists(runtime, **left_list, **right_list);
   }
   return not_ordered(left, right);

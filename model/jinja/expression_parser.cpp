@@ -150,8 +150,12 @@ ExprPtr ExpressionParser::make(int line, int below, Expr::Node node) {
 ExprPtr ExpressionParser::expression(bool with_conditional) {
   const Level level(*this);
   const int line = peek().line;
+  const bool had_unknown = unknown_.has_value();
   ExprPtr value = logical(false);
   while (with_conditional && take_name("if")) {
+    if (!had_unknown) {
+      unknown_.reset();
+    }
     ++conditional_;
     ExprPtr condition = logical(false);
     ExprPtr otherwise = take_name("else") ? expression() : nullptr;

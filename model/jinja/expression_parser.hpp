@@ -69,7 +69,11 @@ class ExpressionParser {
   [[nodiscard]] ExprPtr filters(ExprPtr input, bool named);
   [[nodiscard]] ExprPtr make(int line, int below, Expr::Node node);
 
+  [[nodiscard]] int previous_line() const { return tokens_[position_ == 0 ? 0 : position_ - 1].line; }
+
   std::optional<Fault> fault_;
+  /// The first unknown filter or test that no condition can leave out.
+  std::optional<Fault> unknown_;
   Program program_;
   /// Greater than 0 inside of what a condition may leave out: there, an unknown filter is a fault only when it runs.
   int conditional_ = 0;

@@ -53,7 +53,7 @@ Outcome<Value> Interpreter::value_of(const ListLiteral& node) {
   if (!items) {
     return pass(items);
   }
-  return node.tuple ? runtime_.tuple(std::move(*items)) : runtime_.list(std::move(*items));
+  return runtime_.sequence(std::move(*items), node.tuple ? ListKind::tuple : ListKind::list);
 }
 
 Outcome<Value> Interpreter::value_of(const DictLiteral& node) {

@@ -91,10 +91,10 @@ Outcome<Value> indent(Runtime& runtime, const Value& self, const Arguments& argu
   if (!text) {
     return pass(text);
   }
-  // As jinja2: lines of text + "\n", so that a last line end does not make a line of its own.
+  text->push_back('\n');  // as jinja2 does, so that an empty text has a line too
   std::string out;
   bool is_first = true;
-  for (const std::string_view line : split_lines(*text + "\n", false)) {
+  for (const std::string_view line : split_lines(*text, false)) {
     const bool indents =
         is_first ? first != nullptr && first->truthy() : !line.empty() || (blank != nullptr && blank->truthy());
     if (auto fits = Runtime::check_text_size(out.size() + prefix.size() + line.size()); !fits) {

@@ -17,7 +17,7 @@ constexpr auto kNone = std::string_view::npos;
 class Operands {
  public:
   explicit Operands(const Value& operand) : operand_(operand) {
-    if (const auto* list = operand.get_if<List>(); list != nullptr && (*list)->tuple) {
+    if (const auto* list = operand.get_if<List>(); list != nullptr && (*list)->kind == ListKind::tuple) {
       tuple_ = list->get();
     }
   }

@@ -52,7 +52,7 @@ Outcome<Value> convert(const Json& json, int depth) {
         levels = std::max(levels, 1 + item->depth());
         items.push_back(std::move(*item));
       }
-      return Value(List(std::make_shared<const ListObject>(ListObject{std::move(items), false, levels})));
+      return Value(List(std::make_shared<const ListObject>(ListObject{std::move(items), ListKind::list, levels})));
     }
     case Json::value_t::object: {
       DictObject::Entries entries;
@@ -118,7 +118,7 @@ class JsonWriter {
     if (!ok) {
       return ok;
     }
-    if (const auto* list = value.get_if<List>()) {
+    if (const auto* list = value.get_if<List>(); list != nullptr && (*list)->kind != ListKind::generator) {
       return write_list(**list);
     }
     if (const auto* dict = value.get_if<Dict>()) {

@@ -19,9 +19,9 @@ inline constexpr int kMaxValueDepth = 100;
 /// Bytes of one string, and of a render's output.
 inline constexpr std::size_t kMaxTextBytes = std::size_t{64} << 20U;
 /// Bytes that a render may put into new strings, lists and dicts, all together.
-inline constexpr std::uint64_t kMaxProducedBytes = std::uint64_t{1} << 30U;
-/// Evaluations, comparisons and visits of elements in a render; about a second or two of work.
-inline constexpr std::uint64_t kMaxWork = std::uint64_t{1} << 25U;
+inline constexpr std::uint64_t kMaxProducedBytes = std::uint64_t{1} << 28U;
+/// Evaluations, comparisons and visits of elements in a render, about a second of work.
+inline constexpr std::uint64_t kMaxWork = std::uint64_t{1} << 23U;
 /// Bytes of text that cost as much as one evaluation when they are searched or compared.
 inline constexpr std::size_t kBytesPerStep = 64;
 /// Spaces that a level of `tojson(indent)` or `indent` may have.

@@ -135,7 +135,10 @@ const Builtin* find_method(const Value& self, std::string_view name) {
     return find_builtin(kDictMethods, name);
   }
   if (const auto* list = self.get_if<List>()) {
-    return name == kListCopy.name && !(*list)->tuple ? &kListCopy : find_builtin(kListMethods, name);
+    if ((*list)->kind == ListKind::generator) {
+      return nullptr;
+    }
+    return name == kListCopy.name && (*list)->kind == ListKind::list ? &kListCopy : find_builtin(kListMethods, name);
   }
   return self.is<Loop>() ? find_builtin(kLoopMethods, name) : nullptr;
 }

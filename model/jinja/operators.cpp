@@ -141,7 +141,7 @@ Outcome<Value> add_strings(Runtime& runtime, const String& left, const String& r
 Outcome<Value> add_lists(Runtime& runtime, const ListObject& left, const ListObject& right) {
   std::vector<Value> items = left.items;
   items.insert(items.end(), right.items.begin(), right.items.end());
-  return left.tuple ? runtime.tuple(std::move(items)) : runtime.list(std::move(items));
+  return runtime.sequence(std::move(items), left.kind);
 }
 
 Outcome<Value> repeat(Runtime& runtime, const Value& sequence, std::int64_t count) {
@@ -171,7 +171,7 @@ Outcome<Value> repeat(Runtime& runtime, const Value& sequence, std::int64_t coun
   for (std::uint64_t i = 0; i < times && !list.items.empty(); ++i) {
     items.insert(items.end(), list.items.begin(), list.items.end());
   }
-  return list.tuple ? runtime.tuple(std::move(items)) : runtime.list(std::move(items));
+  return runtime.sequence(std::move(items), list.kind);
 }
 
 Outcome<Value> apply_sequences(Runtime& runtime, BinaryOperator op, const Value& left, const Value& right) {
@@ -183,7 +183,7 @@ Outcome<Value> apply_sequences(Runtime& runtime, BinaryOperator op, const Value&
     return add_strings(runtime, *left_string, *right_string);
   }
   if (op == BinaryOperator::add && left_list != nullptr && right_list != nullptr &&
-      (*left_list)->tuple == (*right_list)->tuple) {
+      (*left_list)->kind == (*right_list)->kind && (*left_list)->kind != ListKind::generator) {
     return add_lists(runtime, **left_list, **right_list);
   }
   if (op == BinaryOperator::multiply) {

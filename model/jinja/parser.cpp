@@ -14,8 +14,8 @@ class StatementParser : private ExpressionParser {
 
   Outcome<std::shared_ptr<const Program>> run() {
     program_.body = body({});
-    if (!ok()) {
-      return tl::unexpected<Fault>(std::move(*fault_));
+    if (!ok() || unknown_) {
+      return tl::unexpected<Fault>(ok() ? std::move(*unknown_) : std::move(*fault_));
     }
     return std::make_shared<const Program>(std::move(program_));
   }
@@ -48,7 +48,7 @@ class StatementParser : private ExpressionParser {
 
 Body StatementParser::body(std::initializer_list<std::string_view> ends) {
   const Level level(*this);
-  const int first_line = peek().line;
+  const int first_line = previous_line();
   Body statements;
   while (ok() && peek().kind != Token::Kind::end) {
     if (peek().kind == Token::Kind::block_begin && peek(1).kind == Token::Kind::name &&

@@ -199,8 +199,8 @@ CallArguments ExpressionParser::call_arguments() {
 }
 
 const Builtin* ExpressionParser::known(const Builtin* found, std::string_view kind, const Token& name) {
-  if (found == nullptr && conditional_ == 0) {
-    fail_at(name.line, "expected the name of a " + std::string(kind) + ", found '" + name.text + "'");
+  if (found == nullptr && conditional_ == 0 && !unknown_) {
+    unknown_ = Fault{"expected the name of a " + std::string(kind) + ", found '" + name.text + "'", name.line};
   }
   return found;
 }

@@ -58,7 +58,7 @@ Outcome<Value> Runtime::string(std::string text, bool markup) {
   return Value::string(std::move(text), markup);
 }
 
-Outcome<Value> Runtime::sequence(std::vector<Value> items, bool tuple) {
+Outcome<Value> Runtime::sequence(std::vector<Value> items, ListKind kind) {
   if (auto paid = produce(kObjectBytes + items.size() * sizeof(Value)); !paid) {
     return pass(paid);
   }
@@ -69,11 +69,11 @@ Outcome<Value> Runtime::sequence(std::vector<Value> items, bool tuple) {
   if (depth > kMaxValueDepth) {
     return fault("expected at most " + std::to_string(kMaxValueDepth) + " levels of nested values, found more");
   }
-  return Value(List(std::make_shared<const ListObject>(ListObject{std::move(items), tuple, depth})));
+  return Value(List(std::make_shared<const ListObject>(ListObject{std::move(items), kind, depth})));
 }
 
-Outcome<Value> Runtime::list(std::vector<Value> items) { return sequence(std::move(items), false); }
-Outcome<Value> Runtime::tuple(std::vector<Value> items) { return sequence(std::move(items), true); }
+Outcome<Value> Runtime::list(std::vector<Value> items) { return sequence(std::move(items), ListKind::list); }
+Outcome<Value> Runtime::tuple(std::vector<Value> items) { return sequence(std::move(items), ListKind::tuple); }
 
 Outcome<Value> Runtime::dict(DictObject::Entries entries) {
   if (auto paid = produce(kObjectBytes + 2 * entries.size() * sizeof(Value)); !paid) {

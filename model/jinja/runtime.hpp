@@ -44,6 +44,7 @@ class Runtime {
   [[nodiscard]] Outcome<Value> string(std::string text, bool markup = false);
   [[nodiscard]] Outcome<Value> list(std::vector<Value> items);
   [[nodiscard]] Outcome<Value> tuple(std::vector<Value> items);
+  [[nodiscard]] Outcome<Value> sequence(std::vector<Value> items, ListKind kind);
   [[nodiscard]] Outcome<Value> dict(DictObject::Entries entries);
   [[nodiscard]] Outcome<Value> make_namespace(std::unordered_map<std::string, Value> attributes);
   [[nodiscard]] Outcome<Value> macro(const MacroDefinition& definition, std::shared_ptr<Scope> closure);
@@ -55,8 +56,6 @@ class Runtime {
   [[nodiscard]] std::chrono::system_clock::time_point now() const { return now_; }
 
  private:
-  [[nodiscard]] Outcome<Value> sequence(std::vector<Value> items, bool tuple);
-
   std::chrono::system_clock::time_point now_;
   std::uint64_t work_left_ = kMaxWork;
   std::uint64_t bytes_left_ = kMaxProducedBytes;

@@ -18,6 +18,16 @@
 namespace troupe::jinja {
 namespace {
 
+/// What Python gives as a generator.
+Outcome<Value> generator(Runtime& runtime, std::vector<Value> items) {
+  return runtime.sequence(std::move(items), ListKind::generator);
+}
+
+/// What map and select go over: they take any false value for nothing.
+Outcome<List> items_if_true(Runtime& runtime, const Value& value) {
+  return value.truthy() ? iterate(runtime, value) : std::make_shared<const ListObject>();
+}
+
 /// Takes the keyword argument of that name out; nothing if it is not there.
 std::optional<Value> take_keyword(Arguments& arguments, std::string_view name) {
   const auto found = std::find_if(arguments.keyword.begin(), arguments.keyword.end(),
@@ -93,17 +103,18 @@ Outcome<Value> reverse(Runtime& runtime, const Value& self, const Arguments& /*a
     return get_slice(runtime, self, {std::nullopt, std::nullopt, -1});
   }
   auto items = iterate(runtime, self);
-  return items ? runtime.list({(*items)->items.rbegin(), (*items)->items.rend()}) : pass(items);
+  return items ? generator(runtime, {(*items)->items.rbegin(), (*items)->items.rend()}) : pass(items);
 }
 
 Outcome<Value> dict_items(Runtime& runtime, const Value& self, const Arguments& /*arguments*/) {
   if (self.is<Undefined>()) {
-    return runtime.list({});
+    return generator(runtime, {});
   }
   if (!self.is<Dict>()) {
     return wrong_type("items", "the value", "a dict", self);
   }
-  return find_method(self, "items")->function(runtime, self, {});
+  auto items = find_method(self, "items")->function(runtime, self, {});
+  return items ? generator(runtime, (*items->get_if<List>())->items) : items;
 }
 
 Outcome<Value> sort(Runtime& runtime, const Value& self, const Arguments& arguments) {
@@ -190,7 +201,7 @@ Outcome<Value> unique(Runtime& runtime, const Value& self, const Arguments& argu
       found.push_back((*items)->items[i]);
     }
   }
-  return runtime.list(std::move(found));
+  return generator(runtime, std::move(found));
 }
 
 template <bool Maximum>
@@ -236,7 +247,7 @@ Outcome<Value> map(Runtime& runtime, const Value& self, const Arguments& argumen
     }
     rest.positional.erase(rest.positional.begin());
   }
-  auto items = iterate(runtime, self);
+  auto items = items_if_true(runtime, self);
   if (!items) {
     return pass(items);
   }
@@ -248,7 +259,7 @@ Outcome<Value> map(Runtime& runtime, const Value& self, const Arguments& argumen
     }
     mapped.push_back(value->is<Undefined>() && fallback ? *fallback : std::move(*value));
   }
-  return runtime.list(std::move(mapped));
+  return generator(runtime, std::move(mapped));
 }
 
 /// select, reject, selectattr and rejectattr.
@@ -272,7 +283,7 @@ Outcome<Value> filter_items(Runtime& runtime, const Value& self, const Arguments
     }
     rest.positional.erase(rest.positional.begin());
   }
-  auto items = iterate(runtime, self);
+  auto items = items_if_true(runtime, self);
   if (!items) {
     return pass(items);
   }
@@ -289,7 +300,7 @@ Outcome<Value> filter_items(Runtime& runtime, const Value& self, const Arguments
       kept.push_back(item);
     }
   }
-  return runtime.list(std::move(kept));
+  return generator(runtime, std::move(kept));
 }
 
 constexpr auto kFilters = std::to_array<Builtin>({{"dictsort", sort_dict},

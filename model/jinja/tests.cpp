@@ -31,8 +31,12 @@ bool is_float(const Value& value) { return value.is<double>(); }
 bool is_number(const Value& value) { return as_number(value).has_value(); }
 bool is_callable(const Value& value) { return value.is<FunctionRef>() || value.is<const Macro*>(); }
 /// jinja2's undefined values can be iterated over and have a length.
-bool is_sequence(const Value& value) {
+bool is_iterable(const Value& value) {
   return value.is<String>() || value.is<List>() || value.is<Dict>() || value.is<Undefined>();
+}
+bool is_sequence(const Value& value) {
+  const auto* const list = value.get_if<List>();
+  return is_iterable(value) && (list == nullptr || (*list)->kind != ListKind::generator);
 }
 bool is_lower_case(const Value& value) {
   return value.text() != nullptr && to_lower(*value.text()) == *value.text() &&
@@ -108,7 +112,7 @@ constexpr auto kTests = std::to_array<Builtin>({{"!=", compare_with<CompareOpera
                                                 {"gt", compare_with<CompareOperator::greater>},
                                                 {"in", compare_with<CompareOperator::in>},
                                                 {"integer", check<is_integer>},
-                                                {"iterable", check<is_sequence>},
+                                                {"iterable", check<is_iterable>},
                                                 {"le", compare_with<CompareOperator::less_equal>},
                                                 {"lessthan", compare_with<CompareOperator::less>},
                                                 {"lower", check<is_lower_case>},

@@ -166,7 +166,7 @@ Outcome<Value> matches(Runtime& /*runtime*/, const Value& self, const Arguments&
   const std::string_view text = self_string(self).text();
   const auto fits = [&](std::string_view wanted) { return AtEnd ? text.ends_with(wanted) : text.starts_with(wanted); };
   const auto* list = (*given)[0] == nullptr ? nullptr : (*given)[0]->get_if<List>();
-  if (list != nullptr && (*list)->tuple) {
+  if (list != nullptr && (*list)->kind == ListKind::tuple) {
     bool any = false;
     for (const Value& item : (*list)->items) {
       auto wanted = text_argument(name, "an element", &item);

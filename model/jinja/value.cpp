@@ -120,7 +120,7 @@ bool Value::truthy() const {
     return !string->empty();
   }
   if (const auto* list = get_if<List>()) {
-    return !(*list)->items.empty();
+    return (*list)->kind == ListKind::generator || !(*list)->items.empty();
   }
   if (const auto* dict = get_if<Dict>()) {
     return !(*dict)->entries().empty();
@@ -131,8 +131,8 @@ bool Value::truthy() const {
 std::string_view Value::type_name() const {
   static constexpr std::array<std::string_view, std::variant_size_v<Storage>> kNames = {
       "Undefined", "NoneType", "bool", "int", "float", "str", "list", "dict", "function", "Namespace", "Macro", "loop"};
-  if (const auto* list = get_if<List>(); list != nullptr && (*list)->tuple) {
-    return "tuple";
+  if (const auto* list = get_if<List>(); list != nullptr && (*list)->kind != ListKind::list) {
+    return (*list)->kind == ListKind::tuple ? "tuple" : "generator";
   }
   return kNames.at(storage_.index());
 }

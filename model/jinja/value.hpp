@@ -47,9 +47,13 @@ struct String {
   [[nodiscard]] const std::string& text() const { return object->text; }
 };
 
+/// What `ListObject` is to Python. A generator, which several filters give, can be iterated over and no more: it is
+/// true even when it is empty, and has no length.
+enum class ListKind : std::uint8_t { list, tuple, generator };
+
 struct ListObject {
   std::vector<Value> items;
-  bool tuple = false;
+  ListKind kind = ListKind::list;
   /// Levels of containers, this one included.
   int depth = 1;
 };

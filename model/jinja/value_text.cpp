@@ -51,15 +51,20 @@ void append_quoted(std::string& out, std::string_view text) {
 }
 
 Outcome<void> append_items(Runtime& runtime, std::string& out, const ListObject& list) {
-  out += list.tuple ? '(' : '[';
+  if (list.kind == ListKind::generator) {
+    out += "<generator>";
+    return {};
+  }
+  const bool tuple = list.kind == ListKind::tuple;
+  out += tuple ? '(' : '[';
   for (std::size_t i = 0; i < list.items.size(); ++i) {
     out += i > 0 ? ", " : "";
     if (auto done = append_repr(runtime, out, list.items[i]); !done) {
       return done;
     }
   }
-  out += list.tuple && list.items.size() == 1 ? "," : "";
-  out += list.tuple ? ')' : ']';
+  out += tuple && list.items.size() == 1 ? "," : "";
+  out += tuple ? ')' : ']';
   return {};
 }
 

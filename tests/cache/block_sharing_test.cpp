@@ -157,8 +157,9 @@ TEST_CASE("an evicted block is never found") {
         CHECK(
             std::equal(block.tokens.begin(), block.tokens.end(), prompt.begin() + static_cast<std::ptrdiff_t>(4 * i)));
       }
-      extend(manager, table, 5 - static_cast<std::int32_t>(table.size()));
-      REQUIRE(error_of(manager.mark_shareable_blocks_as_complete(4, table, prompt, 0)) == "");
+      const auto num_found = static_cast<std::int32_t>(table.size());
+      extend(manager, table, 5 - num_found);
+      REQUIRE(error_of(manager.mark_shareable_blocks_as_complete(4 - num_found, table, prompt, 0)) == "");
       const std::vector<std::span<const BlockId>> tables = {table};
       REQUIRE(error_of(manager.check_invariants(tables)) == "");
       REQUIRE(error_of(manager.free_blocks(table)) == "");
