@@ -46,12 +46,14 @@ int main(int argc, char** argv) {
   caf::actor_system_config config;
   configure_caf(config, /*pool_threads=*/2);
   caf::actor_system system{config};
-  const auto make_executor = [&model] { return make_torch_executor(*model, {.dtype = ComputeType::f32}); };
-  const EngineActor engine = spawn_engine(
-      system,
-      {.config = {.num_blocks = 64}, .model = describe(*model, ComputeType::f32), .make_executor = make_executor});
-  Request request{.prompt_ids = model->tokenizer->encode(argv[2], true).value_or(std::vector<TokenId>{}),
-                  .max_new_tokens = 60,
-                  .streaming = true};
+  EngineArguments arguments;
+  arguments.config.num_blocks = 64;
+  arguments.model = describe(*model, ComputeType::f32);
+  arguments.make_executor = [&model] { return make_torch_executor(*model, {.dtype = ComputeType::f32}); };
+  const EngineActor engine = spawn_engine(system, arguments);
+  Request request;
+  request.prompt_ids = model->tokenizer->encode(argv[2], true).value_or(std::vector<TokenId>{});
+  request.max_new_tokens = 60;
+  request.streaming = true;
   system.spawn(client, engine, &*model, request);
 }
