@@ -104,7 +104,7 @@ void Bpe::encode(std::string_view piece, Workspace& workspace, std::vector<Token
   }
   split_into_symbols(piece, workspace);
   merge_all(workspace);
-  for (const auto& symbol : workspace.symbols) {
+  for (const auto& symbol : workspace.symbols_) {
     if (symbol.token >= 0) {
       tokens.push_back(symbol.token);
     }
@@ -125,13 +125,13 @@ bool Bpe::append_bytes(std::string_view character, Workspace& workspace) const {
     return false;
   }
   for (const char byte : character) {
-    workspace.symbols.push_back({.token = token_of(byte)});
+    workspace.symbols_.push_back({.token = token_of(byte)});
   }
   return true;
 }
 
 void Bpe::split_into_symbols(std::string_view piece, Workspace& workspace) const {
-  auto& symbols = workspace.symbols;
+  auto& symbols = workspace.symbols_;
   symbols.clear();
   // As in tokenizers, an unknown token is written when the next known character or the end of the piece comes: behind
   // the bytes that a fallback wrote meanwhile.
@@ -171,10 +171,10 @@ const Bpe::Merged* Bpe::find_merge(TokenId left, TokenId right) const {
 }
 
 void Bpe::push_candidate(Workspace& workspace, std::int32_t position) const {
-  const auto& symbols = workspace.symbols;
+  const auto& symbols = workspace.symbols_;
   const auto& left = symbols[position];
   if (const Merged* merge = find_merge(left.token, symbols[left.next].token)) {
-    workspace.queue.push_back({.rank = merge->rank, .position = position, .result = merge->result});
+    workspace.queue_.push_back({.rank = merge->rank, .position = position, .result = merge->result});
   }
 }
 

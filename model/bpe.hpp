@@ -72,8 +72,8 @@ class Bpe {
         return std::pair(a.rank, a.position) > std::pair(b.rank, b.position);
       }
     };
-    std::vector<Symbol> symbols;
-    std::vector<Candidate> queue;
+    std::vector<Symbol> symbols_;
+    std::vector<Candidate> queue_;
   };
 
   /// Appends the tokens of `piece`, valid UTF-8 of less than 2^31 code points.

@@ -117,24 +117,23 @@ void StatementParser::tag(Body& body, const Token& name) {
 
 If StatementParser::if_statement() {
   If result;
+  ExprPtr condition = tuple(false);
   ++conditional_;
   while (true) {
-    ExprPtr condition = tuple(false);
     expect_kind(Token::Kind::block_end);
     result.branches.emplace_back(std::move(condition), body({"elif", "else", "endif"}));
     if (!take_name("elif")) {
       break;
     }
+    condition = tuple(false);
   }
-  --conditional_;
   if (take_name("else")) {
-    ++conditional_;
     result.otherwise = block("endif");
-    --conditional_;
   } else {
     take();
     expect_kind(Token::Kind::block_end);
   }
+  --conditional_;
   return result;
 }
 
