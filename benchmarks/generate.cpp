@@ -160,6 +160,8 @@ int main_program(int argc, char** argv) {
   app.add_option("--trace", options.engine.trace_file, "Write a Chrome trace");
   CLI11_PARSE(app, argc, argv);
 
+  // LibTorch itself and the program, before there is a model.
+  const std::int64_t empty = peak_memory_bytes();
   const Result<ModelFiles> files = open_model(options.model);
   if (!files) {
     std::fprintf(stderr, "%s\n", files.error().message.c_str());
@@ -188,9 +190,10 @@ int main_program(int argc, char** argv) {
                              static_cast<std::int64_t>(description.layer_types.size());
   const std::int64_t peak = peak_memory_bytes();
   constexpr double kMega = 1e6;
-  std::printf("peak memory %.0f MB: %.2f times the weights (%.0f MB) after the cache (%.0f MB)\n",
-              static_cast<double>(peak) / kMega, static_cast<double>(peak - cache) / static_cast<double>(weights),
-              static_cast<double>(weights) / kMega, static_cast<double>(cache) / kMega);
+  std::printf("peak memory %.0f MB: %.0f MB without a model, %.0f MB of cache, and %.2f times the weights (%.0f MB)\n",
+              static_cast<double>(peak) / kMega, static_cast<double>(empty) / kMega, static_cast<double>(cache) / kMega,
+              static_cast<double>(peak - cache - empty) / static_cast<double>(weights),
+              static_cast<double>(weights) / kMega);
   return 0;
 }
 

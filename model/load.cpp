@@ -61,7 +61,8 @@ Result<std::unique_ptr<StepExecutor>> make_torch_executor(const ModelFiles& file
     }
     return std::make_unique<TorchExecutor>(std::move(*decoder), describe(files, options.dtype), num_threads);
   } catch (const std::exception& error) {
-    return fail(ErrorCode::io_error, files.path.string() + ": the weights cannot be loaded: " + describe_exception(error));
+    return fail(ErrorCode::io_error,
+                files.path.string() + ": the weights cannot be loaded: " + describe_exception(error));
   }
 }
 

@@ -18,8 +18,7 @@ void scale_llama3(const RopeConfig& config, std::vector<double>& frequencies) {
   const double original_length = config.original_max_position_embeddings;
   for (double& frequency : frequencies) {
     const double rotations = original_length * frequency / kTwoPi;
-    const double blend =
-        (rotations - config.low_freq_factor) / (config.high_freq_factor - config.low_freq_factor);
+    const double blend = (rotations - config.low_freq_factor) / (config.high_freq_factor - config.low_freq_factor);
     const double kept = std::clamp(blend, 0.0, 1.0);
     frequency = (1.0 - kept) * frequency / config.factor + kept * frequency;
   }

@@ -15,7 +15,8 @@ class RotaryEmbedding {
   /// Error `unsupported` or `malformed_file` naming the field that a scaling cannot work with.
   ///
   /// `dynamic` depends on a sequence's momentary length only beyond `max_position_embeddings`; up to there, which is as
-  /// far as a sequence may grow (`ModelDescription::max_position_embeddings`), it equals no scaling, and so it is served.
+  /// far as a sequence may grow (`ModelDescription::max_position_embeddings`), it equals no scaling, and so it is
+  /// served.
   [[nodiscard]] static Result<RotaryEmbedding> make(const RopeConfig& config, std::int32_t head_dim);
 
   /// Writes cosines and sines of every position, each (positions, head_dim / 2), times the attention factor.

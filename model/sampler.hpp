@@ -29,8 +29,8 @@ inline constexpr float kGreedyBelowTemperature = 1e-3F;
 class Sampler {
  public:
   /// Chooses a token for a row of logits (vocab_size values). `position` is the place that the token takes in its
-  /// sequence; with the request's seed it alone decides the random number. Ties go to the lowest id, as in torch.argmax.
-  /// Error `step_failed` if a logit is NaN or +inf, or if all are -inf.
+  /// sequence; with the request's seed it alone decides the random number. Ties go to the lowest id, as in
+  /// torch.argmax. Error `step_failed` if a logit is NaN or +inf, or if all are -inf.
   [[nodiscard]] Result<SampledToken> sample(std::span<const float> logits, const SamplingParams& params,
                                             std::int64_t position);
 

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include <c10/core/InferenceMode.h>
+#include <omp.h>
 
 #include "model/torch_error.hpp"
-#include <omp.h>
 
 namespace troupe {
 
@@ -41,8 +41,8 @@ Result<void> TorchExecutor::allocate_cache(const CacheShape& shape) {
     const c10::InferenceMode guard;
     decoder_->allocate_cache(shape);
   } catch (const std::exception& error) {
-    return fail(ErrorCode::out_of_blocks,
-                "the cache of " + std::to_string(shape.num_blocks) + " blocks cannot be allocated: " + describe_exception(error));
+    return fail(ErrorCode::out_of_blocks, "the cache of " + std::to_string(shape.num_blocks) +
+                                              " blocks cannot be allocated: " + describe_exception(error));
   }
   shape_ = shape;
   return {};

@@ -18,8 +18,8 @@ struct TensorView {
   /// Row-major, outermost dimension first (GGUF's order is reversed on reading).
   std::vector<std::int64_t> shape;
   std::span<const std::byte> bytes;
-  /// Attention heads whose rotary rows lie interleaved, as llama.cpp stores them (row 2i + s of a head is the model's row
-  /// s * head_dim / 2 + i); 0 if the rows lie as in the model. Reading undoes it.
+  /// Attention heads whose rotary rows lie interleaved, as llama.cpp stores them (row 2i + s of a head is the model's
+  /// row s * head_dim / 2 + i); 0 if the rows lie as in the model. Reading undoes it.
   std::int64_t interleaved_heads = 0;
 };
 
@@ -47,8 +47,8 @@ class WeightSource {
   /// The same rounded to bfloat16 (round to nearest even), without a float32 copy of the whole tensor.
   [[nodiscard]] virtual Result<void> read_bf16(std::string_view name, std::span<const std::int64_t> expected_shape,
                                                std::span<std::uint16_t> out) const = 0;
-  /// Reads some rows (slices along the first dimension) of a matrix as float32, in the order given, for an embedding that
-  /// stays in the file. `out` has one row for each of `rows`. Error: no such tensor or row.
+  /// Reads some rows (slices along the first dimension) of a matrix as float32, in the order given, for an embedding
+  /// that stays in the file. `out` has one row for each of `rows`. Error: no such tensor or row.
   [[nodiscard]] virtual Result<void> read_rows_f32(std::string_view name, std::span<const std::int32_t> rows,
                                                    std::span<float> out) const = 0;
 };

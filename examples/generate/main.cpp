@@ -9,9 +9,9 @@
 #include <thread>
 #include <utility>
 
+#include <fcntl.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
-#include <fcntl.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 

@@ -105,6 +105,7 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
   add_optional(app, "--top-p", defaults.top_p, "Keep the likeliest tokens up to this probability")->group(sampling);
   add_optional(app, "--min-p", defaults.min_p, "Drop tokens below this share of the likeliest")->group(sampling);
   add_optional(app, "--seed", defaults.seed, "Seed of the first line; each further one gets the next number [0]")
+      ->check(CLI::NonNegativeNumber.description(""))
       ->group(sampling);
   app.add_flag_function(
          "--ignore-eos", [&defaults](std::int64_t) { defaults.ignore_eos = true; },

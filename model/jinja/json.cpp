@@ -91,11 +91,7 @@ void append_json_string(std::string& out, std::string_view text, bool ensure_asc
       out += '\\';
       out += kLetters[escape];
     } else if (c < 0x20 || (ensure_ascii && c >= 0x7F && c < 0x10000)) {
-      if (c == 0x7F) {
-        out += '\x7f';
-      } else {
-        append_unicode_escape(out, c);
-      }
+      append_unicode_escape(out, c);
     } else if (ensure_ascii && c >= 0x10000) {
       append_unicode_escape(out, 0xD800 + ((c - 0x10000) >> 10U));
       append_unicode_escape(out, 0xDC00 + ((c - 0x10000) & 0x3FFU));

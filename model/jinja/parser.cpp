@@ -275,7 +275,7 @@ Target StatementParser::target(bool with_attribute) {
   Target result;
   result.kind = Target::Kind::tuple;
   result.parts.push_back(std::move(first));
-  while (take_symbol(",") && peek().kind == Token::Kind::name && !at_name("in")) {
+  while (take_symbol(",") && (at_symbol("(") || (peek().kind == Token::Kind::name && !at_name("in")))) {
     result.parts.push_back(single_target(with_attribute));
   }
   return result;

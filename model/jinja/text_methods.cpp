@@ -83,7 +83,7 @@ std::vector<std::string_view> split_space(std::string_view text, std::int64_t li
         break;
       }
     }
-    pieces.push_back(limit == 0 ? strip_space(text) : text.substr(0, end));
+    pieces.push_back(limit == 0 ? text : text.substr(0, end));
     text = limit == 0 ? "" : strip_space(text.substr(end), {true, false});
     --limit;
   }
@@ -109,11 +109,10 @@ std::vector<std::string_view> split_space_right(std::string_view text, std::int6
   if (limit < 0 || static_cast<std::size_t>(limit) >= words.size()) {
     return words;
   }
-  // The words that were not cut off are one piece, up to the end of the last of them.
+  // What was not cut off is one piece, up to the end of its last word.
   const std::size_t kept = words.size() - static_cast<std::size_t>(limit);
-  const char* const begin = words.front().data();
   const std::string_view last = words[kept - 1];
-  const std::string_view head(begin, static_cast<std::size_t>(last.data() + last.size() - begin));
+  const std::string_view head = text.substr(0, static_cast<std::size_t>(last.data() + last.size() - text.data()));
   words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(kept));
   words.insert(words.begin(), head);
   return words;

@@ -20,9 +20,9 @@ namespace {
 /// An engine on a model in float32, one thread: tests run beside others. The files outlive it.
 std::unique_ptr<Engine> start(const ModelFiles& files, EngineConfig config) {
   config.poison_unwritten = true;
-  Result<std::unique_ptr<Engine>> engine = Engine::create(
-      std::move(config), describe(files, ComputeType::f32),
-      [&files] { return make_torch_executor(files, {.dtype = ComputeType::f32, .threads = 1}); });
+  Result<std::unique_ptr<Engine>> engine =
+      Engine::create(std::move(config), describe(files, ComputeType::f32),
+                     [&files] { return make_torch_executor(files, {.dtype = ComputeType::f32, .threads = 1}); });
   INFO((engine ? "" : engine.error().message));
   REQUIRE(engine);
   return std::move(*engine);
