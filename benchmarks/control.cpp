@@ -48,7 +48,9 @@ ModelDescription make_model() {
 EngineConfig make_config(const Setting& setting) {
   EngineConfig config;
   config.block_size = kBlockSize;
-  config.num_blocks = setting.num_requests * ((kPromptLength + steps_in_all(setting)) / kBlockSize + 2);
+  // Those submitted first are decoding while the others are being submitted: room for that as well.
+  constexpr std::int32_t kSlack = 4;
+  config.num_blocks = setting.num_requests * ((kPromptLength + steps_in_all(setting)) / kBlockSize + 2) * kSlack;
   config.max_batch_requests = setting.num_requests;
   config.max_batch_tokens = std::max(setting.num_requests, 512);
   config.safety_margin = 0.0;
@@ -67,7 +69,9 @@ Result<std::unique_ptr<Engine>> start(const Setting& setting) {
     for (std::int32_t token = 0; token < kPromptLength; ++token) {
       request.prompt_ids.push_back((i * 31 + token * 7) % kVocabulary);
     }
-    request.max_new_tokens = steps_in_all(setting);
+    // Nobody ends before the measuring does.
+    request.max_new_tokens =
+        std::min(make_model().max_position_embeddings, make_config(setting).num_blocks * kBlockSize) - kPromptLength;
     request.ignore_eos = true;
     request.streaming = setting.streaming;
     if (auto accepted = (*engine)->submit(std::move(request), [](const RequestOutput&) {}); !accepted) {
@@ -99,9 +103,10 @@ Result<void> measure(const Setting& setting) {
   if (!engine) {
     return tl::unexpected(engine.error());
   }
-  const std::int32_t prompt_steps =
-      setting.num_requests * kPromptLength / std::max(setting.num_requests, 512) + setting.num_steps;
-  Sample before = sample_at(**engine, static_cast<std::uint64_t>(prompt_steps));
+  while ((*engine)->statistics().running_requests < setting.num_requests) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  Sample before = sample_at(**engine, (*engine)->statistics().steps + static_cast<std::uint64_t>(setting.num_steps));
   std::vector<double> step;
   std::vector<double> executor;
   std::vector<double> gap;

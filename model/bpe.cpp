@@ -179,7 +179,8 @@ void Bpe::push_candidate(Workspace& workspace, std::int32_t position) const {
 }
 
 void Bpe::merge_all(Workspace& workspace) const {
-  auto& [symbols, queue] = workspace;
+  auto& symbols = workspace.symbols_;
+  auto& queue = workspace.queue_;
   const auto count = static_cast<std::int32_t>(symbols.size());
   queue.clear();
   for (std::int32_t i = 0; i + 1 < count; ++i) {

@@ -39,9 +39,8 @@ Outcome<const Value*> LoopState::advance() {
 }
 
 void LoopState::finish() {
-  if (accept_) {
-    accept_ = [](const Value&) -> Outcome<bool> { return fault("expected a running loop, found one that has ended"); };
-  }
+  accept_ = nullptr;
+  source_ = std::make_shared<const ListObject>();
 }
 
 Outcome<std::optional<Value>> LoopState::attribute(std::string_view name) {
@@ -70,7 +69,10 @@ Outcome<std::optional<Value>> LoopState::attribute(std::string_view name) {
       return Value::undefined("there is no previous item");
     }
     auto previous = item(next_ - 2);
-    return previous ? Outcome<std::optional<Value>>(**previous) : pass(previous);
+    if (!previous) {
+      return pass(previous);
+    }
+    return *previous == nullptr ? Value::undefined("the loop has ended") : **previous;
   }
   if (name == "length" || name == "revindex" || name == "revindex0") {
     auto count = length();
@@ -78,7 +80,7 @@ Outcome<std::optional<Value>> LoopState::attribute(std::string_view name) {
       return pass(count);
     }
     const std::size_t done = name == "length" ? 0 : name == "revindex" ? index() : next_;
-    return number(*count - done);
+    return Value(static_cast<std::int64_t>(*count) - static_cast<std::int64_t>(done));
   }
   return std::nullopt;
 }
