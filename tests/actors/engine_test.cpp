@@ -82,7 +82,7 @@ TEST_CASE("bad requests are refused with an error and harm nobody") {
 
 TEST_CASE("a cancelled request ends with what it had and an unknown id is an error") {
   Collector collector;
-  const auto engine = start_simulated(small_config(64, 4), slow_steps(milliseconds(2)));
+  const auto engine = start_simulated(small_config(64, 4), slow_steps(milliseconds(20)));
   Request request = request_number(1);
   request.streaming = true;
   request.max_new_tokens = 200;
@@ -102,10 +102,10 @@ TEST_CASE("a cancelled request ends with what it had and an unknown id is an err
 
 TEST_CASE("children of a fork stream the parent's tokens and then their own") {
   Collector collector;
-  const auto engine = start_simulated(small_config(64, 4), slow_steps(milliseconds(1)));
+  const auto engine = start_simulated(small_config(128, 4), slow_steps(milliseconds(20)));
   Request request = request_number(1);
   request.streaming = true;
-  request.max_new_tokens = 30;
+  request.max_new_tokens = 60;
   REQUIRE(engine->submit(request, collector.callback()));
   collector.wait_for_tokens("1", 5);
   const auto children = engine->fork("1", 3, {}, collector.callback());
@@ -194,7 +194,9 @@ TEST_CASE("shutting down in the middle of a long step cancels everything and end
   Collector collector;
   const auto engine = start_simulated(small_config(64, 4), slow_steps(milliseconds(300)));
   for (int i = 0; i < 10; ++i) {
-    REQUIRE(engine->submit(request_number(i), collector.callback()));
+    Request request = request_number(i);
+    request.max_new_tokens = 200;
+    REQUIRE(engine->submit(std::move(request), collector.callback()));
   }
   engine->shutdown(ShutdownMode::cancel, milliseconds(0));
   collector.wait_for(10);
