@@ -39,8 +39,9 @@ Outcome<const Value*> LoopState::advance() {
 }
 
 void LoopState::finish() {
-  accept_ = nullptr;
-  source_ = std::make_shared<const ListObject>();
+  if (accept_) {
+    accept_ = [](const Value&) -> Outcome<bool> { return fault("expected a running loop, found one that has ended"); };
+  }
 }
 
 Outcome<std::optional<Value>> LoopState::attribute(std::string_view name) {
@@ -69,10 +70,7 @@ Outcome<std::optional<Value>> LoopState::attribute(std::string_view name) {
       return Value::undefined("there is no previous item");
     }
     auto previous = item(next_ - 2);
-    if (!previous) {
-      return pass(previous);
-    }
-    return *previous == nullptr ? Value::undefined("the loop has ended") : **previous;
+    return previous ? Outcome<std::optional<Value>>(**previous) : pass(previous);
   }
   if (name == "length" || name == "revindex" || name == "revindex0") {
     auto count = length();
@@ -80,7 +78,7 @@ Outcome<std::optional<Value>> LoopState::attribute(std::string_view name) {
       return pass(count);
     }
     const std::size_t done = name == "length" ? 0 : name == "revindex" ? index() : next_;
-    return Value(static_cast<std::int64_t>(*count) - static_cast<std::int64_t>(done));
+    return number(*count - done);
   }
   return std::nullopt;
 }

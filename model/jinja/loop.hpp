@@ -24,8 +24,7 @@ class LoopState {
 
   /// Moves to the next item; the outcome is nullptr after the last one.
   [[nodiscard]] Outcome<const Value*> advance();
-  /// Ends the loop: drops its filter, which refers to the scope that may hold the loop, and its items, among which may
-  /// be another loop.
+  /// Ends the loop: drops its filter, which refers to the scope that may hold the loop.
   void finish();
 
   /// `loop.name`, or nullopt for an unknown name.

@@ -11,12 +11,13 @@ namespace {
 std::vector<std::size_t> occurrences(std::string_view text, std::string_view from, std::int64_t limit) {
   std::vector<std::size_t> found;
   std::size_t position = 0;
-  while (limit < 0 || found.size() < static_cast<std::size_t>(limit)) {
+  while (limit != 0) {
     position = find_text(text, from, position);
     if (position == std::string_view::npos) {
       break;
     }
     found.push_back(position);
+    --limit;
     if (!from.empty()) {
       position += from.size();
     } else if (position == text.size()) {

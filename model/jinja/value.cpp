@@ -144,9 +144,6 @@ int Value::depth() const {
   if (const auto* dict = get_if<Dict>()) {
     return (*dict)->depth();
   }
-  if (const auto* function = get_if<FunctionRef>()) {
-    return (*function)->self.depth();
-  }
   return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -131,16 +132,18 @@ TEST_CASE("generate answers a line while standard input stays open") {
 
 TEST_CASE("generate ends cleanly at Ctrl-C and at SIGTERM") {
   const int signal = GENERATE(SIGINT, SIGTERM);
-  Process process(generate(tiny_model(), {"--prompts", "-", "--order", "finish"}));
-  constexpr std::size_t kLines = 50;
-  std::string lines;
-  for (std::size_t i = 0; i < kLines; ++i) {
-    lines += "{\"prompt_ids\": [" + std::to_string(i) + "], \"max_new_tokens\": 1000, \"ignore_eos\": true}\n";
-  }
-  REQUIRE(process.write(lines + "{\"prompt_ids\": [7, 8], \"max_new_tokens\": 2, \"ignore_eos\": true}\n"));
+  Process process(generate(tiny_model(), {"--prompts", "-", "--order", "finish", "--max-batch-tokens", "16"}));
+  constexpr int kLines = 400;
+  std::thread writer([&] {
+    for (int i = 0; i < kLines; ++i) {
+      process.write("{\"prompt_ids\": [" + std::to_string(i) +
+                    "], \"max_new_tokens\": 1000, \"ignore_eos\": true, \"prefix_sharing\": false}\n");
+    }
+    // Standard input stays open, so that the program cannot end by itself.
+  });
+  writer.join();
   CHECK(json::parse(process.read_line()).at("finish_reason") == "length");
   process.send_signal(signal);
-  // Standard input is still open: the program does not end by itself.
   std::string output;
   for (std::string line; !(line = process.read_line()).empty();) {
     output += line;
@@ -148,13 +151,13 @@ TEST_CASE("generate ends cleanly at Ctrl-C and at SIGTERM") {
   const auto finished = process.wait();
   INFO(finished.errors);
   CHECK(finished.code == 130);
-  const auto results = parse_lines(output);
-  CHECK(results.size() == kLines);
   std::size_t num_cancelled = 0;
+  const auto results = parse_lines(output);
   for (const json& result : results) {
     num_cancelled += result.at("finish_reason") == "cancelled" ? 1 : 0;
   }
   CHECK(num_cancelled > 0);
+  CHECK(results.size() <= kLines - 1);
 }
 
 TEST_CASE("generate refuses a model that it cannot load with code 3 and keeps earlier results") {
